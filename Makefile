@@ -38,9 +38,12 @@ WRITERS := $(sort $(patsubst src/export/%.c,%,$(wildcard src/export/*.c)) \
 	$(patsubst src/format/%/write.c,%,$(wildcard src/format/*/write.c)))
 LIB_SRC := $(sort $(wildcard $(foreach d,base model format export flow store render pass style api, \
 	$(addprefix src/$(d)/,*.c */*.c */*/*.c))))
-CLI_SRC := $(sort $(wildcard src/cli/*.c src/recorder/*.c))
+CLI_SRC := $(sort $(wildcard src/cli/*.c src/recorder/*.c src/tui/*.c src/view/*.c))
+PAGE := $(sort $(wildcard src/view/web/*))
+# What answers the viewer's requests, without the server: for the tests that ask it directly.
+VIEW_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/http.c %/mhd.c %/serve.c,$(wildcard src/view/*.c))) $(BUILD)/gen/page.o
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/gen/,formats.o writers.o passes.o)
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/commands.o
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/commands.o $(BUILD)/gen/page.o
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 GENERATORS := $(patsubst bench/%.c,$(BUILD)/%,$(wildcard bench/gen-*.c))
@@ -111,8 +114,8 @@ ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 HOOK_SRC := $(sort $(wildcard record/hook/*.c record/hook/*.S))
 endif
 HOOK_OBJ := $(addprefix $(BUILD)/,$(addsuffix .o,$(basename $(HOOK_SRC))))
-HOOK_SHARED := $(addprefix $(BUILD)/record/hook/,replace.o jump.o)
-$(addprefix $(BUILD)/record/hook/,args.o call.o record.o): HOOK_FLAGS := -mgeneral-regs-only
+HOOK_SHARED := $(addprefix $(BUILD)/record/hook/,attach.o replace.o jump.o)
+$(addprefix $(BUILD)/record/hook/,args.o call.o keep.o record.o): HOOK_FLAGS := -mgeneral-regs-only
 
 $(BUILD)/record/hook/%.o: record/hook/%.c
 	@mkdir -p $(@D)
@@ -159,6 +162,17 @@ $(BUILD)/gen/passes.c: FORCE
 $(BUILD)/gen/commands.c: FORCE
 	$(call table,cli/cmd.h,spur_cmd,spur_cmd_,spur_cmds,$(COMMANDS))
 
+# The viewer's page, as it is in src/view/web, is part of the program; and its modules as one script, for pages that are one file.
+$(BUILD)/gen/saved.bundle.js: $(PAGE) tools/bundle
+	@mkdir -p $(@D)
+	@tools/bundle saved.js $(PAGE) > $@
+
+$(BUILD)/gen/page.S: $(PAGE) $(BUILD)/gen/saved.bundle.js tools/embed
+	@tools/embed $(PAGE) $(BUILD)/gen/saved.bundle.js > $@
+
+$(BUILD)/gen/page.o: $(BUILD)/gen/page.S
+	@$(CC) -c -o $@ $<
+
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	@$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
@@ -170,7 +184,9 @@ $(BUILD)/%.o: %.c
 $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libspur-all.a
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	@$(CC) $(CFLAGS_ALL) -Itests $(LDFLAGS_ALL) -MMD -MP -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL) -lcmocka
+	@$(CC) $(CFLAGS_ALL) -Itests $(LDFLAGS_ALL) -MMD -MP -o $@ $< $(filter %.o,$^) $(BUILD)/libspur-all.a $(LDLIBS_ALL) -lcmocka
+
+$(BUILD)/tests/test_view: $(VIEW_OBJ)
 
 # The program whose n-th allocation fails where SPUR_FAIL_AT=n is set; for tests only, never installed.
 $(BUILD)/tests/mem-faults.o: src/base/mem.c
@@ -204,7 +220,7 @@ test: test-programs
 
 include tools/check.mk
 
-bench: $(BUILD)/spur $(GENERATORS)
+bench: $(BUILD)/spur lib $(GENERATORS)
 	@bench/run --build=$(BUILD) $(BENCH_ARGS)
 
 demo:

@@ -11,8 +11,8 @@
  *	}
  *
  * Link with -lspur-trace, or add spur_trace.c to your sources. Nothing is recorded until the
- * program is told to: SPUR_TRACE=out.spur ./prog, or spur_trace_start(). Then look at it with
- * `spur report out.spur`.
+ * program is told to: SPUR_TRACE=out.spur ./prog, spur_trace_start(), or a session of several
+ * programs (spur record --system). Then look at it with `spur report out.spur`.
  *
  * A point that is off costs a load and a branch. One that is on reads the clock and stores 8 bytes,
  * and 8 for each number; strings are stored up to SPUR_TRACE_TEXT_MAX bytes. An event is stored
@@ -20,6 +20,11 @@
  * the recording says so. What was recorded survives the end of the program, however it comes.
  *
  * Any thread may call anything here at any time.
+ *
+ * These variables of the environment count when the program starts: SPUR_TRACE, the directory of
+ * the recording (empty: no session is looked for either); SPUR_TRACE_CATEGORIES, those that are
+ * recorded, separated by commas; SPUR_TRACE_MODE and SPUR_TRACE_SIZE, see spur_trace_start_with();
+ * SPUR_TRACE_DUMP, see spur_trace_dump(); SPUR_TRACE_HELPER=0: no thread of the library's own.
  */
 #ifndef SPUR_TRACE_H
 #define SPUR_TRACE_H
@@ -42,7 +47,7 @@ enum { SPUR_TRACE_TEXT_MAX = 480, SPUR_TRACE_ARGS_MAX = 8 };
 
 /*
  * Starts a recording in the directory `path`, which is made: one file for this process. Returns 0,
- * or an errno: EALREADY if a recording is under way.
+ * or an errno: EALREADY if a recording is under way, unless it is that of a session, which is left.
  */
 int spur_trace_start(const char *path);
 
@@ -59,8 +64,8 @@ struct spur_trace_options {
 };
 
 /*
- * As spur_trace_start(), which takes its options from the variables SPUR_TRACE_MODE (stream, ring
- * or oneshot) and SPUR_TRACE_SIZE (as 512K, 64M or 1G).
+ * Starts a recording with these options. spur_trace_start() takes them from the variables
+ * SPUR_TRACE_MODE (stream, ring or oneshot) and SPUR_TRACE_SIZE (as 512K, 64M or 1G).
  */
 int spur_trace_start_with(const char *path, const struct spur_trace_options *options);
 /*
@@ -71,7 +76,10 @@ int spur_trace_start_with(const char *path, const struct spur_trace_options *opt
  * NAME.
  */
 int spur_trace_dump(const char *path);
-/* Ends the recording. Nothing is recorded until the next start. */
+/*
+ * Ends the recording. Nothing is recorded until the next start; a session that is left in this way
+ * is not joined again.
+ */
 void spur_trace_stop(void);
 /* True while a recording is under way. */
 bool spur_trace_is_on(void);
@@ -80,7 +88,7 @@ bool spur_trace_is_on(void);
  * those listed in the variable SPUR_TRACE_CATEGORIES, separated by commas. Returns 0, or an errno.
  */
 int spur_trace_enable(const char *category, bool on);
-/* Names the calling thread, and the process. Cut after SPUR_TRACE_TEXT_MAX bytes. */
+/* Names the calling thread, or the process. Cut after 63 bytes, or 400. */
 void spur_trace_thread_name(const char *name);
 void spur_trace_process_name(const char *name);
 /*
@@ -89,6 +97,16 @@ void spur_trace_process_name(const char *name);
  */
 void spur_trace_fiber(uint64_t id);
 void spur_trace_fiber_name(uint64_t id, const char *name);
+/*
+ * The id of a string, for arguments of type STRING and for points whose name is known only when the
+ * program runs: such an event stores the id, and the recording has the string once. Cut after
+ * SPUR_TRACE_TEXT_MAX bytes. The id stays valid in the whole process and its forked children; the
+ * same string has the same id. A string that is known already is found without a lock. Returns 0 if
+ * the string has no room (a process may have 65,536 strings, and 8 MiB of them), or if it is new
+ * and a signal handler that interrupted the library asks; such an argument is shown as #0, and such
+ * a point as "unnamed".
+ */
+uint64_t spur_trace_string(const char *text);
 
 /* --- what the macros below are made of --- */
 
@@ -116,15 +134,23 @@ extern const uint32_t spur_trace_new; /* not 0: points that were not reached yet
 extern bool spur_trace_tsc; /* the clock is the TSC */
 
 /*
- * For other languages, which cannot use the macros: the point's number if it is on, else 0, and a
- * record of it. A site is a `struct spur_trace_site` that is never moved; its `on` is NULL and its
- * `number` 0 at first. Records are 1 for the begin of a span, 2 for its end, and 3 for all else;
- * `id` counts for async and flow events. Values are as many, and of the types, as the site says.
+ * What other languages call, which cannot use the macros: the point's number if it is on, else 0,
+ * and a record of it. A site is a `struct spur_trace_site` that is never moved; its `on` is NULL
+ * and its `number` 0 at first. Records are 1 for the begin of a span, 2 for its end, and 3 for all
+ * else; `id` counts for async and flow events. Values are as many, and of the types, as the site
+ * says.
  */
 uint32_t spur_trace_number(struct spur_trace_site *site);
 struct spur_trace_value;
 void spur_trace_record(uint32_t record, const struct spur_trace_site *site, uint64_t id,
 		       const struct spur_trace_value *values);
+
+/*
+ * The number of a point that is like `site`, but has the string of that id as its name; the number
+ * of `site` if the string has no id, or if there are more than 32,768 such points; 0 if the point
+ * is off.
+ */
+uint32_t spur_trace_named(struct spur_trace_site *site, uint64_t name);
 
 /* Slow paths. spur_trace_page() returns the place of a record, or NULL: it was counted as lost. */
 uint32_t spur_trace_register(struct spur_trace_site *site);
@@ -144,7 +170,13 @@ static inline __attribute__((always_inline)) char *spur_trace_add(uint64_t size)
 	__asm__ volatile("xaddq %0, %1" : "+r"(p), "+m"(spur_trace_here.at) : : "cc", "memory");
 	return p;
 #else
-	return __atomic_fetch_add(&spur_trace_here.at, size, __ATOMIC_RELAXED);
+	char *p;
+
+	/* Loads before it stay before it, as handlers of this thread see them. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	p = __atomic_fetch_add(&spur_trace_here.at, size, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return p;
 #endif
 }
 
@@ -295,13 +327,20 @@ static inline __attribute__((always_inline)) void spur_trace_emit(uint32_t kind,
 /* Returns the site's number if the point is on, else 0. */
 static inline __attribute__((always_inline)) uint32_t spur_trace_look(struct spur_trace_site *site)
 {
+	const uint32_t *const on = __atomic_load_n(&site->on, __ATOMIC_ACQUIRE);
 	uint32_t number;
 
-	if (__builtin_expect(!*__atomic_load_n(&site->on, __ATOMIC_RELAXED), 1))
+	if (__builtin_expect(!__atomic_load_n(on, __ATOMIC_RELAXED), 1))
 		return 0;
 	number = __atomic_load_n(&site->number, __ATOMIC_ACQUIRE);
 	return __builtin_expect(number != 0, 1) ? number : spur_trace_register(site);
 }
+
+/* The same of a point with the name of that id, which is not asked for while the point is off. */
+#define SPUR_TRACE_LOOK_NAMED(SITE, STRING_ID)                                    \
+	(__builtin_expect(*__atomic_load_n(&(SITE).on, __ATOMIC_RELAXED) != 0, 0) \
+		 ? spur_trace_named(&(SITE), STRING_ID)                           \
+		 : 0)
 
 static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_t *number)
 {
@@ -320,6 +359,7 @@ static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_
 #define SPUR_TRACE_TYPE_BOOL 4
 #define SPUR_TRACE_TYPE_POINTER 5
 #define SPUR_TRACE_TYPE_TEXT 6
+#define SPUR_TRACE_TYPE_STRING 8
 #define SPUR_TRACE_TYPE_CHAR 9
 #define SPUR_TRACE_TAKE_I64(v) spur_trace_word((uint64_t)(int64_t)(v))
 #define SPUR_TRACE_TAKE_U64(v) spur_trace_word((uint64_t)(v))
@@ -327,6 +367,7 @@ static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_
 #define SPUR_TRACE_TAKE_BOOL(v) spur_trace_word((v) ? 1 : 0)
 #define SPUR_TRACE_TAKE_POINTER(v) spur_trace_word((uint64_t)(uintptr_t)(v))
 #define SPUR_TRACE_TAKE_TEXT(v) spur_trace_text(v)
+#define SPUR_TRACE_TAKE_STRING(v) spur_trace_word(v)
 #define SPUR_TRACE_TAKE_CHAR(v) spur_trace_word((unsigned char)(v))
 
 /* One part of an argument, which is (TYPE, "name", value). */
@@ -369,10 +410,13 @@ static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_
 						       PREFIX##names,                      \
 						       PREFIX##types }
 
-#define SPUR_TRACE_RECORD(RECORD, KIND, CATEGORY, NAME, HAS_ID, ID, ...)                          \
+#define SPUR_TRACE_RECORD(RECORD, KIND, CATEGORY, NAME, HAS_ID, ID, ...)                      \
+	SPUR_TRACE_RECORD_OF(RECORD, KIND, CATEGORY, NAME, spur_trace_look(&spur_trace_site), \
+			     HAS_ID, ID, ##__VA_ARGS__)
+#define SPUR_TRACE_RECORD_OF(RECORD, KIND, CATEGORY, NAME, NUMBER, HAS_ID, ID, ...)               \
 	do {                                                                                      \
 		SPUR_TRACE_SITE(spur_trace_, KIND, CATEGORY, NAME, ##__VA_ARGS__);                \
-		const uint32_t spur_trace_number = spur_trace_look(&spur_trace_site);             \
+		const uint32_t spur_trace_number = NUMBER;                                        \
 		if (__builtin_expect(spur_trace_number != 0, 0)) {                                \
 			const struct spur_trace_value spur_trace_values[] = { SPUR_TRACE_MAP(     \
 				SPUR_TRACE_ARG_VALUE, ##__VA_ARGS__){ 0, NULL, 0 } };             \
@@ -384,23 +428,24 @@ static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_
 /* --- what programs write: string literals, and arguments (TYPE, "name", value) --- */
 
 /*
- * From here to the end of the block. Types are I64, U64, F64, BOOL, POINTER, TEXT and CHAR; at most
- * SPUR_TRACE_ARGS_MAX arguments.
+ * From here to the end of the block. Types are I64, U64, F64, BOOL, POINTER, TEXT, STRING (an id
+ * from spur_trace_string()) and CHAR; at most SPUR_TRACE_ARGS_MAX arguments.
  */
 #define SPUR_TRACE_SPAN(CATEGORY, NAME, ...) \
 	SPUR_TRACE_SPAN_LINE(__LINE__, CATEGORY, NAME, ##__VA_ARGS__)
 #define SPUR_TRACE_SPAN_LINE(LINE, ...) SPUR_TRACE_SPAN_AT(LINE, __VA_ARGS__)
 #define SPUR_TRACE_SPAN_AT(LINE, ...) SPUR_TRACE_SPAN_IN(spur_trace_##LINE##_, __VA_ARGS__)
-#define SPUR_TRACE_SPAN_IN(PREFIX, CATEGORY, NAME, ...)                            \
-	SPUR_TRACE_SITE(PREFIX, 1, CATEGORY, NAME, ##__VA_ARGS__);                 \
-	const uint32_t PREFIX##number __attribute__((cleanup(spur_trace_leave))) = \
-		spur_trace_look(&PREFIX##site);                                    \
-	if (__builtin_expect(PREFIX##number != 0, 0)) {                            \
-		const struct spur_trace_value PREFIX##values[] = { SPUR_TRACE_MAP( \
-			SPUR_TRACE_ARG_VALUE, ##__VA_ARGS__){ 0, NULL, 0 } };      \
-		spur_trace_emit(1, PREFIX##number, false, 0, PREFIX##values,       \
-				SPUR_TRACE_COUNT(0, ##__VA_ARGS__));               \
-	}                                                                          \
+#define SPUR_TRACE_SPAN_IN(PREFIX, CATEGORY, NAME, ...) \
+	SPUR_TRACE_SPAN_OF(PREFIX, CATEGORY, NAME, spur_trace_look(&PREFIX##site), ##__VA_ARGS__)
+#define SPUR_TRACE_SPAN_OF(PREFIX, CATEGORY, NAME, NUMBER, ...)                            \
+	SPUR_TRACE_SITE(PREFIX, 1, CATEGORY, NAME, ##__VA_ARGS__);                         \
+	const uint32_t PREFIX##number __attribute__((cleanup(spur_trace_leave))) = NUMBER; \
+	if (__builtin_expect(PREFIX##number != 0, 0)) {                                    \
+		const struct spur_trace_value PREFIX##values[] = { SPUR_TRACE_MAP(         \
+			SPUR_TRACE_ARG_VALUE, ##__VA_ARGS__){ 0, NULL, 0 } };              \
+		spur_trace_emit(1, PREFIX##number, false, 0, PREFIX##values,               \
+				SPUR_TRACE_COUNT(0, ##__VA_ARGS__));                       \
+	}                                                                                  \
 	(void)PREFIX##number
 
 /* A span that ends where SPUR_TRACE_END() stands: the innermost open one of the thread. */
@@ -412,10 +457,36 @@ static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_
 			spur_trace_emit(2, 0, false, 0, NULL, 0); \
 	} while (0)
 
+/* A moment. */
 #define SPUR_TRACE_INSTANT(CATEGORY, NAME, ...) \
 	SPUR_TRACE_RECORD(3, 2, CATEGORY, NAME, false, 0, ##__VA_ARGS__)
+/* Values that change: each argument is a series of its own. */
 #define SPUR_TRACE_COUNTER(CATEGORY, NAME, ...) \
 	SPUR_TRACE_RECORD(3, 3, CATEGORY, NAME, false, 0, ##__VA_ARGS__)
+/*
+ * The same with a name that is known only when the program runs, by its id from
+ * spur_trace_string(). A name costs a search in a table of all such points.
+ */
+#define SPUR_TRACE_SPAN_NAMED(CATEGORY, STRING_ID, ...) \
+	SPUR_TRACE_NAMED_LINE(__LINE__, CATEGORY, STRING_ID, ##__VA_ARGS__)
+#define SPUR_TRACE_NAMED_LINE(LINE, ...) SPUR_TRACE_NAMED_AT(LINE, __VA_ARGS__)
+#define SPUR_TRACE_NAMED_AT(LINE, ...) SPUR_TRACE_NAMED_IN(spur_trace_##LINE##_, __VA_ARGS__)
+#define SPUR_TRACE_NAMED_IN(PREFIX, CATEGORY, STRING_ID, ...) \
+	SPUR_TRACE_SPAN_OF(PREFIX, CATEGORY, "unnamed",       \
+			   SPUR_TRACE_LOOK_NAMED(PREFIX##site, STRING_ID), ##__VA_ARGS__)
+#define SPUR_TRACE_BEGIN_NAMED(CATEGORY, STRING_ID, ...)                                  \
+	SPUR_TRACE_RECORD_OF(1, 1, CATEGORY, "unnamed",                                   \
+			     SPUR_TRACE_LOOK_NAMED(spur_trace_site, STRING_ID), false, 0, \
+			     ##__VA_ARGS__)
+#define SPUR_TRACE_INSTANT_NAMED(CATEGORY, STRING_ID, ...)                                \
+	SPUR_TRACE_RECORD_OF(3, 2, CATEGORY, "unnamed",                                   \
+			     SPUR_TRACE_LOOK_NAMED(spur_trace_site, STRING_ID), false, 0, \
+			     ##__VA_ARGS__)
+#define SPUR_TRACE_COUNTER_NAMED(CATEGORY, STRING_ID, ...)                                \
+	SPUR_TRACE_RECORD_OF(3, 3, CATEGORY, "unnamed",                                   \
+			     SPUR_TRACE_LOOK_NAMED(spur_trace_site, STRING_ID), false, 0, \
+			     ##__VA_ARGS__)
+
 /* What may end on another thread. Events of one name, category and id belong together. */
 #define SPUR_TRACE_ASYNC_BEGIN(CATEGORY, NAME, ID, ...) \
 	SPUR_TRACE_RECORD(3, 4, CATEGORY, NAME, true, ID, ##__VA_ARGS__)
@@ -430,7 +501,309 @@ static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_
 	SPUR_TRACE_RECORD(3, 8, CATEGORY, NAME, true, ID, ##__VA_ARGS__)
 #define SPUR_TRACE_FLOW_END(CATEGORY, NAME, ID, ...) \
 	SPUR_TRACE_RECORD(3, 9, CATEGORY, NAME, true, ID, ##__VA_ARGS__)
+/* A line of text. */
 #define SPUR_TRACE_LOG(CATEGORY, TEXT_) \
 	SPUR_TRACE_RECORD(3, 10, CATEGORY, "log", false, 0, (TEXT, "message", TEXT_))
+
+/* --- C++: points as objects, without macros --- */
+
+#ifdef __cplusplus
+#include <type_traits>
+
+namespace spur
+{
+
+/* A string by its id, as an argument or as the name of a span: see spur_trace_string(). */
+class interned
+{
+public:
+	explicit interned(const char *text) : id_(spur_trace_string(text))
+	{
+	}
+	uint64_t id() const
+	{
+		return id_;
+	}
+
+private:
+	uint64_t id_;
+};
+
+namespace detail
+{
+
+/* The type of an argument, and how a value of it is taken. */
+template <class T, class = void> struct argument;
+
+template <> struct argument<bool> {
+	enum { type = SPUR_TRACE_TYPE_BOOL };
+	static spur_trace_value take(bool v)
+	{
+		return spur_trace_word(v ? 1 : 0);
+	}
+};
+
+template <> struct argument<char> {
+	enum { type = SPUR_TRACE_TYPE_CHAR };
+	static spur_trace_value take(char v)
+	{
+		return spur_trace_word(static_cast<unsigned char>(v));
+	}
+};
+
+template <class T> struct argument<T, typename std::enable_if<std::is_integral<T>::value>::type> {
+	enum { type = std::is_signed<T>::value ? SPUR_TRACE_TYPE_I64 : SPUR_TRACE_TYPE_U64 };
+	static spur_trace_value take(T v)
+	{
+		return spur_trace_word(static_cast<uint64_t>(v));
+	}
+};
+
+template <class T> struct argument<T, typename std::enable_if<std::is_enum<T>::value>::type> {
+	typedef typename std::underlying_type<T>::type number;
+	enum { type = argument<number>::type };
+	static spur_trace_value take(T v)
+	{
+		return argument<number>::take(static_cast<number>(v));
+	}
+};
+
+template <class T>
+struct argument<T, typename std::enable_if<std::is_floating_point<T>::value>::type> {
+	enum { type = SPUR_TRACE_TYPE_F64 };
+	static spur_trace_value take(T v)
+	{
+		return spur_trace_f64(static_cast<double>(v));
+	}
+};
+
+template <class T> struct argument<T *> {
+	enum { type = SPUR_TRACE_TYPE_POINTER };
+	static spur_trace_value take(const T *v)
+	{
+		return spur_trace_word(reinterpret_cast<uintptr_t>(v));
+	}
+};
+
+template <> struct argument<const char *> {
+	enum { type = SPUR_TRACE_TYPE_TEXT };
+	static spur_trace_value take(const char *v)
+	{
+		return spur_trace_text(v);
+	}
+};
+
+template <> struct argument<char *> : argument<const char *> {
+};
+
+template <> struct argument<interned> {
+	enum { type = SPUR_TRACE_TYPE_STRING };
+	static spur_trace_value take(const interned &v)
+	{
+		return spur_trace_word(v.id());
+	}
+};
+
+/* std::string, std::string_view and their like. */
+template <class T>
+struct argument<
+	T, typename std::enable_if<std::is_class<T>::value &&
+				   std::is_convertible<decltype(std::declval<const T &>().data()),
+						       const char *>::value>::type> {
+	enum { type = SPUR_TRACE_TYPE_TEXT };
+	static spur_trace_value take(const T &v)
+	{
+		const size_t most = SPUR_TRACE_TEXT_MAX, size = v.size();
+		const spur_trace_value text = { 0, size ? v.data() : "",
+						static_cast<uint32_t>(size < most ? size : most) };
+
+		return text;
+	}
+};
+
+template <class T> struct name_of {
+	typedef const char *type;
+};
+
+/* A place in the program that records: what SPUR_TRACE_SITE() is in C. */
+template <class... Args> class point
+{
+	static_assert(sizeof...(Args) <= SPUR_TRACE_ARGS_MAX, "too many arguments");
+
+public:
+	constexpr point(uint8_t kind, const char *category, const char *name, uint32_t line,
+			const char *file, typename name_of<Args>::type... names)
+	    : names_{ names..., nullptr }, types_{ static_cast<uint8_t>(argument<Args>::type)...,
+						   0 },
+	      site_{ &spur_trace_new, 0,    kind, sizeof...(Args), line,
+		     category,	      name, file, names_,	   types_ }
+	{
+	}
+	point(const point &) = delete;
+	point &operator=(const point &) = delete;
+
+	/* 0: the point is off. */
+	uint32_t number()
+	{
+		return spur_trace_look(&site_);
+	}
+	uint32_t number(const interned &name)
+	{
+		return SPUR_TRACE_LOOK_NAMED(site_, name.id());
+	}
+	static void record(uint32_t kind, uint32_t number, bool has_id, uint64_t id,
+			   const Args &...args)
+	{
+		const spur_trace_value values[] = { argument<Args>::take(args)...,
+						    { 0, nullptr, 0 } };
+
+		spur_trace_emit(kind, number, has_id, id, values, sizeof...(Args));
+	}
+
+private:
+	const char *const names_[sizeof...(Args) + 1];
+	const uint8_t types_[sizeof...(Args) + 1];
+	spur_trace_site site_;
+};
+
+} // namespace detail
+
+/*
+ * An open span, which ends with the object, also where an exception is thrown. It may be moved, but
+ * must end on the thread on which it began, after the spans that began in it.
+ */
+class span
+{
+public:
+	span() : number_(0)
+	{
+	}
+	explicit span(uint32_t number) : number_(number)
+	{
+	}
+	span(span &&other) noexcept : number_(other.number_)
+	{
+		other.number_ = 0;
+	}
+	span &operator=(span &&other) noexcept
+	{
+		if (this != &other) {
+			end();
+			number_ = other.number_;
+			other.number_ = 0;
+		}
+		return *this;
+	}
+	span(const span &) = delete;
+	span &operator=(const span &) = delete;
+	~span()
+	{
+		end();
+	}
+	void end() noexcept
+	{
+		spur_trace_leave(&number_);
+		number_ = 0;
+	}
+
+private:
+	uint32_t number_;
+};
+
+/*
+ * Points with arguments of these types: numbers, enumerations, pointers, char, bool, texts
+ * (const char *, std::string, std::string_view) and interned strings. A point is an object that is
+ * never destroyed while others may use it, best a static one:
+ *
+ *	static spur::span_point<int, std::string> serve("server", "serve", "client", "path");
+ *	spur::span s = serve(client, path);
+ *
+ * Category, name and names of arguments are string literals.
+ */
+template <class... Args> class span_point
+{
+public:
+	constexpr span_point(const char *category, const char *name,
+			     typename detail::name_of<Args>::type... names,
+			     uint32_t line = __builtin_LINE(), const char *file = __builtin_FILE())
+	    : point_(1, category, name, line, file, names...)
+	{
+	}
+	/* From here to the end of the object's life. */
+	__attribute__((warn_unused_result)) span operator()(const Args &...args)
+	{
+		return begin(point_.number(), args...);
+	}
+	/* The same with a name that is known only when the program runs. */
+	__attribute__((warn_unused_result)) span named(const interned &name, const Args &...args)
+	{
+		return begin(point_.number(name), args...);
+	}
+
+private:
+	static span begin(uint32_t number, const Args &...args)
+	{
+		if (__builtin_expect(number != 0, 0))
+			detail::point<Args...>::record(1, number, false, 0, args...);
+		return span(number);
+	}
+	detail::point<Args...> point_;
+};
+
+/* A point of one event. KIND: as in docs/formats/spur.md. */
+template <uint8_t KIND, class... Args> class event_point
+{
+public:
+	constexpr event_point(const char *category, const char *name,
+			      typename detail::name_of<Args>::type... names,
+			      uint32_t line = __builtin_LINE(), const char *file = __builtin_FILE())
+	    : point_(KIND, category, name, line, file, names...)
+	{
+	}
+	void operator()(const Args &...args)
+	{
+		const uint32_t number = point_.number();
+
+		if (__builtin_expect(number != 0, 0))
+			detail::point<Args...>::record(3, number, false, 0, args...);
+	}
+
+private:
+	detail::point<Args...> point_;
+};
+
+/* The same of events with an id: what begins with one ends with the same. */
+template <uint8_t KIND, class... Args> class id_point
+{
+public:
+	constexpr id_point(const char *category, const char *name,
+			   typename detail::name_of<Args>::type... names,
+			   uint32_t line = __builtin_LINE(), const char *file = __builtin_FILE())
+	    : point_(KIND, category, name, line, file, names...)
+	{
+	}
+	void operator()(uint64_t id, const Args &...args)
+	{
+		const uint32_t number = point_.number();
+
+		if (__builtin_expect(number != 0, 0))
+			detail::point<Args...>::record(3, number, true, id, args...);
+	}
+
+private:
+	detail::point<Args...> point_;
+};
+
+template <class... Args> using instant_point = event_point<2, Args...>;
+template <class... Args> using counter_point = event_point<3, Args...>;
+template <class... Args> using async_begin_point = id_point<4, Args...>;
+template <class... Args> using async_instant_point = id_point<5, Args...>;
+template <class... Args> using async_end_point = id_point<6, Args...>;
+template <class... Args> using flow_begin_point = id_point<7, Args...>;
+template <class... Args> using flow_step_point = id_point<8, Args...>;
+template <class... Args> using flow_end_point = id_point<9, Args...>;
+
+} // namespace spur
+#endif
 
 #endif

@@ -31,8 +31,8 @@
 
 enum {
 	CORE_NAME_LEN = 64,
-	/* Chunks that stay mapped: a signal handler may have interrupted a record in one. */
-	CORE_KEPT = 16,
+	CORE_KEPT = 16, /* full chunks that a thread keeps mapped if no helper takes them */
+	CORE_PINNED = 4, /* chunks beside a ring that wait for a record to be complete */
 	CORE_SYNC_TICKS_LOG = 31,
 	CORE_PATH = 4096,
 	CORE_DIR_MODE = 0700,
@@ -49,6 +49,8 @@ CORE void core_leave(void);
 /* The lock alone, for the helper, and for callers that have set `busy`. */
 CORE void core_lock(void);
 CORE void core_unlock(void);
+/* Takes the lock if it is free. */
+CORE bool core_lock_try(void);
 
 /* --- clock.c --- */
 
@@ -79,7 +81,7 @@ struct core_session {
 	uint32_t nthreads;
 	char *page, *page_end; /* where descriptors go */
 	char *chunk_end;
-	uint64_t failures; /* of chunks, since the last one that was taken */
+	uint64_t ask_at; /* when the disk is asked for a chunk again, in ns; 0: at any time */
 	uint64_t sequence; /* of the last chunk that was taken */
 	uint32_t used; /* chunks of the file up to the last one that was taken */
 	uint32_t next; /* number of the next chunk that gets room; atomic */
@@ -101,6 +103,8 @@ CORE int core_session_begin(void);
  * slow path with its next one. Called with the lock.
  */
 CORE void core_session_end(void);
+/* The same in the helper, which then has to end. Called with the lock. */
+CORE void core_session_end_by_helper(void);
 /*
  * Switches the recording by its control word, as another process might. In a signal handler that
  * interrupted the library it takes effect a little later.
@@ -130,6 +134,11 @@ CORE char *core_chunk_map(uint32_t number, bool touch);
  */
 CORE void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64_t lost);
 CORE void core_chunk_close(char *p);
+/*
+ * True if each record of a chunk that its thread has left is stored. If not, a signal handler may
+ * have interrupted one that will still be: the chunk must stay mapped, and must not be used again.
+ */
+CORE bool core_chunk_complete(const char *chunk) __attribute__((no_sanitize("thread")));
 /* Wipes a mapped chunk that was used, for another core_chunk_open(). */
 CORE void core_chunk_wipe(char *p);
 /* A chunk of an ended thread, by its number, mapped and wiped. Returns NULL if it cannot. */
@@ -172,12 +181,20 @@ CORE void core_helper_run(void);
 CORE void core_helper_start(void);
 /* Ends it. Returns false if it does not end: then it still uses the file and its header. */
 CORE bool core_helper_stop(void);
+/* True while it runs and was not told to end. */
+CORE bool core_helper_is_on(void);
+/* The same in the helper itself, which then ends when core_helper_run() returns. */
+CORE void core_helper_retire(void);
 /* In the child of fork(), which has no helper. */
 CORE void core_helper_forget(void);
 /* A chunk that is ready. Returns NULL if no chunk is. */
 CORE char *core_helper_chunk(uint32_t *number);
-/* Has it unmap a chunk. Returns false if it cannot. */
+/* Has it unmap a chunk as soon as that is complete. Returns false if it cannot. */
 CORE bool core_helper_unmap(char *chunk);
+/*
+ * The recording stops when this process has gone, as the helper sees; 0: it depends on none.
+ */
+CORE_DATA uint32_t core_recorder;
 /* Never start it. */
 CORE_DATA bool core_helper_unwanted;
 
@@ -189,10 +206,59 @@ CORE bool core_catalog_copy(void);
 CORE void core_describe_thread(void);
 /* A descriptor of a name, and of its number if `has_id`, for this and all later files. */
 CORE void core_describe_name(uint32_t type, bool has_id, uint64_t id, const char *name);
+/*
+ * Adds a string of `len` bytes, at most SPUR_TRACE_TEXT_MAX, to this and all later files. Returns
+ * its id, or 0 if it has no room. Called with the lock.
+ */
+CORE uint32_t core_describe_string(const char *s, size_t len);
+/*
+ * The string of an id from core_describe_string(), until the process ends; NULL: not an id. Needs
+ * no lock.
+ */
+CORE const char *core_described_string(uint64_t id, size_t *len);
+/*
+ * Adds a point that is like `site` but has the string of that id as its name. Returns its number,
+ * or 0 if it has no room. Called with the lock.
+ */
+CORE uint32_t core_describe_named(const struct spur_trace_site *site, uint64_t name);
+/* The length of a text that is cut after `most` bytes, but not within a character. */
+CORE size_t core_text_cut(const char *s, size_t len, size_t most);
 /* A list of categories that are on, separated by commas; NULL: all. Called with the lock. */
 CORE void core_categories_read(const char *list);
 /* Switches each category as it is wanted and `core_on`. Called with the lock. */
 CORE void core_categories_switch(void);
+
+/*
+ * The categories of a session, which then count instead of those that the program chooses; NULL:
+ * the program's. Called with the lock.
+ */
+CORE void core_categories_list(const char *list);
+
+/* --- system.c: sessions of several programs; all with the lock, but what says otherwise --- */
+
+/*
+ * What points test: a word for each category, 0 while its points are off. While the process does
+ * not record, they are a page of the board (board.h), and must not be stored to.
+ */
+CORE_DATA uint32_t core_words[SEAM_WORDS];
+CORE_DATA bool core_watching; /* they are */
+/* Finds the board, and looks out for a session from now on. */
+CORE void core_system_find(void);
+/* Looks out for a session: no recording is under way. */
+CORE void core_system_watch(void);
+/* Looks for none: a recording begins. */
+CORE void core_system_unwatch(void);
+/* Joins a session if one calls. Returns true if a recording is under way. Keeps errno. */
+CORE bool core_system_join(void);
+/*
+ * True if the recording is of a session that has ended; `thorough`: or was killed, which takes
+ * calls of the system once in a while. Needs no lock.
+ */
+CORE bool core_system_over(bool thorough);
+/* True if the recording is of a session. */
+CORE bool core_system_joined(void);
+/* The program ends a recording itself: it does not join the same session again. */
+CORE void core_system_leave(void);
 
 /* --- thread.c --- */
 
@@ -205,6 +271,7 @@ struct core_thread {
 	uint64_t session; /* whose chunk it is */
 	uint32_t number; /* in that session's file */
 	uint64_t lost; /* events since the chunk was taken, or before the first */
+	uint32_t refused; /* events to lose before the thread looks for a chunk again */
 	uint64_t fiber;
 	bool busy; /* in a slow path; a signal handler that comes now must not be */
 	bool listed;
@@ -214,6 +281,15 @@ struct core_thread {
 	/* In mode ring: the thread's chunks, `ring_next` the one that was filled longest ago. */
 	struct core_chunk *ring;
 	uint32_t ring_size, nring, ring_next;
+	/* Chunks that were to be used again when one of their records was not complete. */
+	struct core_chunk pinned[CORE_PINNED];
+	uint32_t npinned;
+	uint32_t kept_last; /* number of the snapshot that was kept last, of this thread */
+	/* The snapshot that goes on, and how many chunks were taken since. */
+	uint32_t asked, asked_chunks;
+	/* A ring before it, of a snapshot: the chunks from `old_at` on are still mapped. */
+	struct core_chunk *old;
+	uint32_t old_size, nold, old_first, old_at;
 };
 
 #ifndef SPUR_RECORD_SIM /* each simulated thread has its own */
@@ -221,10 +297,34 @@ CORE_DATA __thread struct core_thread core_own __attribute__((tls_model("initial
 #endif
 CORE_DATA struct core_thread *core_threads;
 
-/* Has the file say what the thread has lost so far. Called with the lock. */
-CORE void core_thread_lost(struct core_thread *t);
 /* Events lost by threads that are in no list, where the recording's end would not find them. */
 CORE_DATA uint64_t core_unlisted_lost;
+
+/* Counts events of this thread that could not be stored. Safe in signal handlers. */
+static inline void core_lost(uint64_t n)
+{
+	seam_add(core_own.listed ? &core_own.lost : &core_unlisted_lost, n);
+}
+
+/*
+ * Counts an event as lost, and returns true, while a thread that got no chunk does not look for one
+ * again: so an event that is lost costs neither the lock nor a call of the system. Hooks call it
+ * before they save vector registers, so it must be inlined there.
+ */
+static inline bool core_refuses(void)
+{
+	struct core_thread *const own = &core_own;
+
+	if (own->busy || !own->refused || seam_load_pointer(&spur_trace_here.end) ||
+	    own->session != seam_load(&core_session.number))
+		return false;
+	own->refused--;
+	core_lost(1);
+	return true;
+}
+
+/* Has the file say what the thread has lost so far. Called with the lock. */
+CORE void core_thread_lost(struct core_thread *t);
 /* Has the file say that too. Called with the lock. */
 CORE void core_rest_lost(void);
 /* Once for the process, before a thread can record. */
@@ -233,6 +333,29 @@ CORE void core_threads_init(void);
 CORE void core_thread_close(void);
 /* In the child of fork(): no thread but this one, which has no chunk. */
 CORE void core_threads_forget(void);
+
+/* --- keep.c: snapshots of rings --- */
+
+/*
+ * A snapshot of a ring costs no copy: the chunks that threads have filled so far stay in the file
+ * as they are, and each thread goes on with new ones when it needs its next chunk.
+ */
+enum { CORE_KEEPS_MOST = 200 };
+
+/* A process keeps at most that many snapshots, each `after` ticks behind what asked for it. */
+CORE void core_keep_allow(uint32_t most, uint64_t after);
+/*
+ * Has a snapshot kept. Returns its number, from 1, or that of an earlier one which is still going
+ * on; 0: no more are kept. Safe in signal handlers.
+ */
+CORE uint32_t core_keep(uint64_t ticks);
+struct core_keeping {
+	uint32_t kept; /* chunks that were filled before that number changed are not used again */
+	uint32_t asked; /* the number of the one that goes on; 0: none does */
+};
+CORE struct core_keeping core_keep_look(uint64_t ticks);
+/* For a new recording. */
+CORE void core_keep_reset(void);
 
 /* --- dump.c --- */
 
@@ -283,8 +406,6 @@ CORE bool core_function(const struct core_function *f);
  * otherwise. A hook that sees 1 for the last time may still store its record.
  */
 CORE_DATA uint32_t core_on;
-/* Counts events of this thread that could not be stored. Safe in signal handlers. */
-CORE void core_lost(uint64_t n);
 /* Called in the child of fork(), when its own recording has begun; NULL: nothing. */
 CORE_DATA void (*core_forked)(void);
 

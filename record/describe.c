@@ -13,19 +13,24 @@ enum {
 	IDS = 1 << 24,
 	DESCRIPTOR_MOST = SPB_PAGE - SPB_CHUNK_HEAD,
 	TEXT_MOST = 400, /* of names in descriptors */
+	STRING_HEAD = SPB_DESCRIPTOR_HEAD + 8 + 2, /* bytes before a string's text */
 };
 
 struct category {
 	char name[CATEGORY_LEN];
 	bool wanted;
-	uint32_t on; /* wanted, and a recording is under way */
+	bool listed; /* by the session */
 };
+
+_Static_assert((int)CATEGORIES <= (int)SEAM_WORDS, "each category has a word");
 
 const uint32_t spur_trace_new = 1;
 
 static struct category categories[CATEGORIES];
 static unsigned ncategories;
 static bool all_wanted = true;
+static bool list_counts; /* what the session lists, not what is wanted */
+static char listed[CATEGORIES * CATEGORY_LEN];
 
 static char *catalog; /* descriptors in the form of the file */
 static size_t catalog_len, catalog_size;
@@ -56,15 +61,18 @@ static void put_bytes(struct descriptor *d, const void *p, size_t len)
 	put(d, p, len);
 }
 
+size_t core_text_cut(const char *s, size_t len, size_t most)
+{
+	if (len <= most)
+		return len;
+	for (len = most; len && (s[len] & 0xC0) == 0x80;)
+		len--;
+	return len;
+}
+
 static void put_text(struct descriptor *d, const char *s)
 {
-	size_t len = strnlen(s, TEXT_MOST);
-
-	/* Whole characters only. */
-	if (len == TEXT_MOST)
-		while (len && (s[len] & 0xC0) == 0x80)
-			len--;
-	put_bytes(d, s, len);
+	put_bytes(d, s, core_text_cut(s, strlen(s), TEXT_MOST));
 }
 
 static void descriptor_begin(struct descriptor *d, uint32_t type)
@@ -99,7 +107,7 @@ static bool catalog_put(struct descriptor *d)
 	if (core_session.number && !core_file_put(d->bytes, d->len))
 		return false;
 	memcpy(catalog + catalog_len, d->bytes, d->len);
-	catalog_len += d->len;
+	seam_store(&catalog_len, catalog_len + d->len);
 	return true;
 }
 
@@ -143,6 +151,30 @@ void core_describe_name(uint32_t type, bool has_id, uint64_t id, const char *nam
 
 /* --- categories and points --- */
 
+/* Points of the category test this word. */
+static uint32_t *category_word(const struct category *c)
+{
+	return &core_words[c - categories];
+}
+
+static void category_switch(const struct category *c)
+{
+	const uint32_t on = core_on && (list_counts ? c->listed : c->wanted);
+
+	if (!core_watching && *category_word(c) != on)
+		seam_store32(category_word(c), on);
+}
+
+static bool is_in_list(const char *name, const char *list)
+{
+	for (size_t len; *list; list += len + (list[len] == ',')) {
+		len = strcspn(list, ",");
+		if (strlen(name) == len && memcmp(name, list, len) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The category of that name; the last one stands for all that have no place. */
 static struct category *category_get(const char *name)
 {
@@ -158,18 +190,23 @@ static struct category *category_get(const char *name)
 	ncategories++;
 	strncpy(c->name, name, CATEGORY_LEN - 1);
 	c->wanted = all_wanted;
-	c->on = c->wanted && core_on;
+	c->listed = is_in_list(c->name, listed);
+	category_switch(c);
 	return c;
 }
 
 void core_categories_switch(void)
 {
-	for (unsigned i = 0; i < ncategories; i++) {
-		struct category *const c = &categories[i];
+	for (unsigned i = 0; i < ncategories; i++)
+		category_switch(&categories[i]);
+}
 
-		if (c->on != (c->wanted && core_on))
-			seam_store32(&c->on, c->wanted && core_on);
-	}
+void core_categories_list(const char *list)
+{
+	list_counts = list;
+	strncpy(listed, list ? list : "", sizeof(listed) - 1);
+	for (unsigned i = 0; i < ncategories; i++)
+		categories[i].listed = is_in_list(categories[i].name, listed);
 }
 
 void core_categories_read(const char *list)
@@ -199,7 +236,7 @@ int spur_trace_enable(const char *category, bool on)
 		return EBUSY;
 	c = category_get(category);
 	c->wanted = on;
-	seam_store32(&c->on, on && core_on);
+	category_switch(c);
 	core_leave();
 	return 0;
 }
@@ -213,11 +250,29 @@ static void put_args(struct descriptor *d, const uint8_t *types, const char *con
 	}
 }
 
+/* Describes a point with a name of its own. Returns its number, or 0 if it has no room. */
+static uint32_t site_describe(const struct spur_trace_site *site, const char *name, size_t len)
+{
+	struct descriptor d;
+
+	if (nsites + 1 >= IDS)
+		return 0;
+	descriptor_begin(&d, SPB_SITE);
+	put_number(&d, nsites + 1, 4);
+	put_number(&d, site->kind, 1);
+	put_number(&d, site->nargs, 3);
+	put_number(&d, site->line, 4);
+	put_text(&d, site->category);
+	put_bytes(&d, name, core_text_cut(name, len, TEXT_MOST));
+	put_text(&d, site->file);
+	put_args(&d, site->arg_types, site->arg_names, site->nargs);
+	return catalog_put(&d) ? ++nsites : 0;
+}
+
 uint32_t spur_trace_register(struct spur_trace_site *site)
 {
 	const uint64_t events = site->kind == SPB_SITE_SPAN ? 2 : 1; /* a span has an end too */
 	uint32_t number = 0;
-	struct descriptor d;
 	struct category *c;
 
 	if (!core_enter()) {
@@ -225,27 +280,68 @@ uint32_t spur_trace_register(struct spur_trace_site *site)
 		return 0;
 	}
 	c = category_get(site->category);
-	if (!site->number && nsites + 1 < IDS) {
-		descriptor_begin(&d, SPB_SITE);
-		put_number(&d, nsites + 1, 4);
-		put_number(&d, site->kind, 1);
-		put_number(&d, site->nargs, 3);
-		put_number(&d, site->line, 4);
-		put_text(&d, site->category);
-		put_text(&d, site->name);
-		put_text(&d, site->file);
-		put_args(&d, site->arg_types, site->arg_names, site->nargs);
-		if (catalog_put(&d))
-			seam_store32(&site->number, ++nsites);
+	if (core_watching)
+		core_system_join();
+	/* A program that does not record describes nothing while it looks out for a session. */
+	if (!site->number && !core_watching) {
+		number = site_describe(site, site->name, strlen(site->name));
+		if (number)
+			seam_store32(&site->number, number);
+		number = 0;
 	}
-	if (site->number)
-		seam_store_pointer(&site->on, &c->on);
-	if (c->on)
+	if (site->number || core_watching)
+		seam_store_pointer(&site->on, category_word(c));
+	if (!core_watching && *category_word(c)) {
 		number = site->number;
-	if (c->on && !number)
-		core_file_lost(events);
+		if (!number)
+			core_file_lost(events);
+	}
 	core_leave();
 	return number;
+}
+
+/* --- strings --- */
+
+/* An id is the descriptor's place in the catalog, in words, + 1. */
+uint32_t core_describe_string(const char *s, size_t len)
+{
+	const uint32_t id = (uint32_t)(catalog_len / SPB_WORD) + 1;
+	struct descriptor d;
+
+	if (catalog && catalog_len > catalog_size / 2)
+		return 0;
+	descriptor_begin(&d, SPB_STRING);
+	put_number(&d, id, 8);
+	put_bytes(&d, s, len);
+	return catalog_put(&d) ? id : 0;
+}
+
+const char *core_described_string(uint64_t id, size_t *len)
+{
+	const size_t at = (size_t)(id - 1) * SPB_WORD, room = seam_load(&catalog_len);
+	uint32_t type;
+	uint64_t there;
+	uint16_t size;
+
+	if (!id || id > CATALOG / SPB_WORD || at + STRING_HEAD > room)
+		return NULL;
+	memcpy(&type, catalog + at + 4, sizeof(type));
+	memcpy(&there, catalog + at + SPB_DESCRIPTOR_HEAD, sizeof(there));
+	memcpy(&size, catalog + at + SPB_DESCRIPTOR_HEAD + 8, sizeof(size));
+	if (type != SPB_STRING || there != id || size > room - at - STRING_HEAD)
+		return NULL;
+	*len = size;
+	return catalog + at + STRING_HEAD;
+}
+
+uint32_t core_describe_named(const struct spur_trace_site *site, uint64_t name)
+{
+	size_t len;
+	const char *const s = core_described_string(name, &len);
+
+	if (!s || catalog_len > catalog_size / 4 * 3)
+		return 0;
+	return site_describe(site, s, len);
 }
 
 /* --- modules and functions --- */

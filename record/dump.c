@@ -13,14 +13,16 @@ enum { DUMPS_MOST = 10000 };
 static uint32_t dumps; /* at signals, so far */
 static struct sigaction before[NSIG];
 
-/* Copies one chunk. Returns 0 or an errno. */
-static int chunk_copy(int to, int from, uint64_t off)
+/* Copies one chunk if it is in use and of that kind. Returns 0 or an errno. */
+static int chunk_copy(int to, int from, uint64_t off, enum spb_chunk_kind kind)
 {
-	uint64_t first = 0, then = 0;
+	uint64_t head[2] = { 0, 0 }, first, then = 0;
 	long got;
 
-	if (seam_pread(from, &first, sizeof(first), off + SPB_SEQUENCE_AT) != sizeof(first) ||
-	    !first)
+	if (seam_pread(from, head, sizeof(head), off) != sizeof(head))
+		return 0;
+	first = head[SPB_SEQUENCE_AT / SPB_WORD];
+	if (!first || (uint16_t)(head[0] >> 8 * SPB_KIND_AT) != kind)
 		return 0;
 	for (uint64_t at = 0; at < SPB_CHUNK_SIZE; at += (uint64_t)got) {
 		got = seam_send(to, from, off + at, SPB_CHUNK_SIZE - at);
@@ -53,12 +55,17 @@ static int head_copy(int to, const uint8_t *head)
 /* Copies the recording's file into another. Requires that the caller is one of `core_users`. */
 static int file_copy(int to)
 {
-	const uint64_t chunks = seam_load32(&core_session.next);
+	/* Descriptors last: every record that is copied was described before. */
+	static const enum spb_chunk_kind kinds[] = { SPB_CHUNK_RECORDS, SPB_CHUNK_DESCRIPTORS };
 	const int from = core_file_open();
 	int why = from < 0 ? -from : 0;
 
-	for (uint64_t i = 0; i < chunks && !why; i++)
-		why = chunk_copy(to, from, SPB_HEADER + i * SPB_CHUNK_SIZE);
+	for (int k = 0; k < 2; k++) {
+		const uint64_t chunks = seam_load32(&core_session.next);
+
+		for (uint64_t i = 0; i < chunks && !why; i++)
+			why = chunk_copy(to, from, SPB_HEADER + i * SPB_CHUNK_SIZE, kinds[k]);
+	}
 	core_file_close(from);
 	return why ? why : head_copy(to, core_session.head);
 }

@@ -5,7 +5,6 @@
 #include "core.h"
 
 enum {
-	FILE_RETRY = 1024, /* events that are lost before the disk is asked again */
 	FILE_MODE = 0600,
 	CHUNKS_MOST = 1 << 30,
 	SIZE_USUAL = 64 << 20,
@@ -126,16 +125,17 @@ struct core_chunk core_chunk_take(bool unlocked, bool touch)
 	const uint64_t session = s->number;
 	struct core_chunk c;
 
-	if (s->failures && s->failures++ % FILE_RETRY)
+	if (s->ask_at && seam_clock(CLOCK_MONOTONIC) < s->ask_at)
 		return (struct core_chunk){ NULL, 0 };
 	c.p = core_helper_chunk(&c.number);
 	if (!c.p)
 		c.p = chunk_make(&c.number, unlocked, touch);
 	if (!c.p) {
-		s->failures += s->failures == 0 && s->number == session;
+		if (s->number == session)
+			s->ask_at = seam_clock(CLOCK_MONOTONIC) + SEAM_ASK_NS;
 		return c;
 	}
-	s->failures = 0;
+	s->ask_at = 0;
 	if (c.number >= s->used)
 		s->used = c.number + 1;
 	return c;
@@ -157,6 +157,8 @@ void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64
 	}
 	seam_store(core_session.head + SPB_TAKEN_AT, ++core_session.sequence);
 	seam_store(p + SPB_SEQUENCE_AT, core_session.sequence);
+	/* A chunk without a head that has something is one whose head was lost. */
+	seam_fence();
 }
 
 void core_chunk_close(char *p)
@@ -177,6 +179,59 @@ void core_chunk_wipe(char *p)
 	seam_store(p + SPB_SEQUENCE_AT, 0);
 	seam_fence_threads();
 	seam_wipe(p + SPB_TID_AT, SPB_CHUNK_SIZE - SPB_TID_AT);
+}
+
+/* The simulator takes no step at each of these accesses, and no sanitizer knows the helper. */
+#define NOT_TRACED __attribute__((no_sanitize("thread")))
+
+typedef uint32_t lanes __attribute__((vector_size(16), may_alias));
+
+/*
+ * True if no word can be the first one of an incomplete record: the lower half of each is other
+ * than that. `n`: vectors, four of which are looked at together.
+ */
+NOT_TRACED static bool words_complete(const void *p, size_t n)
+{
+	const lanes *const v = p;
+	lanes bad[4] = { { 0 } };
+
+	for (size_t i = 0; i < n; i += 4)
+		for (size_t k = 0; k < 4; k++)
+			bad[k] |= (lanes)(v[i + k] == 0) |
+				  (lanes)((v[i + k] & 15) == SPB_RESERVED);
+	bad[0] |= bad[1] | bad[2] | bad[3];
+	return !(bad[0][0] | bad[0][2]);
+}
+
+/* The records of a page, one after the other. */
+NOT_TRACED static bool page_complete(const uint64_t *p, const uint64_t *end)
+{
+	while (p < end) {
+		const uint64_t words = *p >> 4 & 15;
+
+		if (!*p || (*p & 15) == SPB_RESERVED)
+			return false;
+		if (words < SPB_LENGTH_FAR)
+			p += 1 + words;
+		else if (p + 1 < end)
+			p += 2 + (uint32_t)p[1];
+		else
+			return false;
+	}
+	return true;
+}
+
+bool core_chunk_complete(const char *chunk)
+{
+	for (size_t at = 0; at < SPB_CHUNK_SIZE; at += SPB_PAGE) {
+		const char *const begin = chunk + (at ? at : SPB_CHUNK_HEAD);
+		const char *const end = chunk + at + SPB_PAGE;
+
+		if (!words_complete(begin, (size_t)(end - begin) / sizeof(lanes)) &&
+		    !page_complete((const void *)begin, (const void *)end))
+			return false;
+	}
+	return true;
 }
 
 char *core_chunk_again(uint32_t number)
@@ -392,6 +447,15 @@ static void limits_set(struct core_session *s)
 		s->ring = (uint32_t)chunks;
 }
 
+/* All but the number, which threads read at any time: that is stored for itself. */
+static void session_set(const struct core_session *from)
+{
+	const size_t number = sizeof(from->number);
+
+	_Static_assert(offsetof(struct core_session, number) == 0, "the number comes first");
+	memcpy((char *)&core_session + number, (const char *)from + number, sizeof(*from) - number);
+}
+
 int core_session_begin(void)
 {
 	struct core_session *const s = &core_session;
@@ -408,22 +472,27 @@ int core_session_begin(void)
 		seam_close(fd);
 		return why ? why : ENOMEM;
 	}
-	*s = (struct core_session){ .fd = fd, .head = h, .most = CHUNKS_MOST };
+	session_set(&(struct core_session){ .fd = fd, .head = h, .most = CHUNKS_MOST });
 	seam_identity(fd, s->id);
 	limits_set(s);
+	core_keep_reset();
 	head_fill(h);
 	seam_store(&s->number, ++sessions);
+	core_system_unwatch();
 	if (!core_catalog_copy()) {
-		*s = (struct core_session){ .fd = -1 };
+		seam_store(&s->number, 0);
+		session_set(&(struct core_session){ .fd = -1 });
 		seam_unmap(h, SPB_HEADER);
 		seam_close(fd);
+		core_system_watch();
 		return ENOSPC;
 	}
 	core_switch();
 	return 0;
 }
 
-void core_session_end(void)
+/* Ends the recording, but for the helper and what it uses. */
+static void session_complete(void)
 {
 	struct core_session *const s = &core_session;
 	const struct core_pair end = core_clock_pair();
@@ -444,7 +513,14 @@ void core_session_end(void)
 	}
 	seam_copy(s->head + SPB_END_AT + 8, &end.mono, 16);
 	seam_store(s->head + SPB_END_AT, end.ticks);
-	if (core_helper_stop()) {
+}
+
+/* `closed`: no one uses the file and its header any more. */
+static void session_forget(bool closed)
+{
+	struct core_session *const s = &core_session;
+
+	if (closed) {
 		const int fd = core_file_open();
 
 		if (fd >= 0) {
@@ -453,5 +529,20 @@ void core_session_end(void)
 		}
 		seam_unmap(s->head, SPB_HEADER);
 	}
-	*s = (struct core_session){ .fd = -1 };
+	session_set(&(struct core_session){ .fd = -1 });
+	core_categories_list(NULL);
+	core_system_watch();
+}
+
+void core_session_end(void)
+{
+	session_complete();
+	session_forget(core_helper_stop());
+}
+
+void core_session_end_by_helper(void)
+{
+	session_complete();
+	core_helper_retire();
+	session_forget(true);
 }

@@ -3,8 +3,8 @@
  * done with, and watches the header's control word. It starts when a process has filled a chunk, so
  * that short processes do without. Where it cannot run, or is late, threads do its work themselves.
  *
- * INVARIANT: the helper never waits for another thread but for the lock, holds the lock without
- * calling the system, and uses no thread-local memory.
+ * INVARIANT: the helper never waits for another thread, holds the lock without calling the system,
+ * and uses no thread-local memory. A thread that ends the recording has the lock and waits for it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -15,7 +15,9 @@ enum {
 	SLOTS = 32,
 	READY_FIRST = 2, /* chunks that are kept ready until one is missing */
 	DROPS = 64,
+	PENDING = 32, /* incomplete chunks that wait for their last record */
 	WAIT_MS = 1000,
+	RETRY_MS = 1,
 	STOP_MS = 10,
 	STOP_TRIES = 200,
 	GUARD = 4096,
@@ -28,6 +30,7 @@ struct slot {
 };
 
 CORE_HERE bool core_helper_unwanted;
+CORE_HERE uint32_t core_recorder;
 
 static struct {
 	uint32_t id; /* 0: not running; the kernel stores that */
@@ -35,6 +38,7 @@ static struct {
 	uint32_t asleep;
 	uint32_t want; /* chunks to have ready */
 	bool tried; /* to start, in this recording */
+	bool retired; /* it ended a recording itself: only its memory is left */
 	uint32_t *control; /* in the header */
 	char *memory; /* guard page, stack, and its thread-local memory */
 	uint32_t head, tail; /* of slots that were taken, and filled */
@@ -43,6 +47,12 @@ static struct {
 	/* Chunks to unmap; threads add them with the lock. */
 	uint32_t drop_head, drop_tail;
 	char *drops[DROPS];
+	/*
+	 * Chunks with a record that may still be stored, a ring: the oldest one is unmapped if
+	 * there are more, as records that were left by a jump never are.
+	 */
+	char *pending[PENDING];
+	uint32_t npending;
 } helper;
 
 static void control_poke(void)
@@ -81,31 +91,93 @@ static bool slot_fill(void)
 static bool drop_one(void)
 {
 	const uint32_t tail = seam_load32(&helper.drop_tail);
+	char *chunk;
 
 	if (helper.drop_head == tail)
 		return false;
-	seam_unmap(helper.drops[helper.drop_head % DROPS], SPB_CHUNK_SIZE);
+	chunk = helper.drops[helper.drop_head % DROPS];
+	if (!core_chunk_complete(chunk)) {
+		char **const slot = &helper.pending[helper.npending++ % PENDING];
+		char *const oldest = *slot;
+
+		*slot = chunk;
+		chunk = oldest;
+	}
+	if (chunk)
+		seam_unmap(chunk, SPB_CHUNK_SIZE);
 	seam_store32(&helper.drop_head, helper.drop_head + 1);
 	return true;
+}
+
+/* Unmaps the chunks whose last record is there now. */
+static void pending_look(void)
+{
+	for (uint32_t i = 0; i < PENDING; i++) {
+		char **const chunk = &helper.pending[i];
+
+		if (!*chunk || !core_chunk_complete(*chunk))
+			continue;
+		seam_unmap(*chunk, SPB_CHUNK_SIZE);
+		*chunk = NULL;
+	}
 }
 
 bool core_helper_step(void)
 {
 	const bool filled = slot_fill(), dropped = drop_one();
 
+	if (!filled && !dropped)
+		pending_look();
 	return filled || dropped;
+}
+
+/*
+ * Switches the recording as its control word says. Returns false if another thread has the lock: it
+ * may be ending the recording, and wait for the helper.
+ */
+static bool control_follow(void)
+{
+	if (!core_lock_try())
+		return false;
+	core_switch();
+	core_unlock();
+	return true;
+}
+
+/* Ends the recording of a session that is over. Returns false as control_follow() does. */
+static bool session_end(void)
+{
+	if (!core_lock_try())
+		return false;
+	if (!seam_load32(&helper.stop) && core_system_joined())
+		core_session_end_by_helper();
+	core_unlock();
+	return true;
 }
 
 void core_helper_run(void)
 {
-	while (!seam_load32(&helper.stop)) {
+	for (;;) {
+		/* In this order: what stops the helper changes both, so that no wait is late. */
 		const uint32_t seen = seam_load32(helper.control);
 
+		if (seam_load32(&helper.stop))
+			return;
 		/* SPEC spur/control: another process switches the recording off and on. */
-		if ((seen & SPB_CONTROL_ON) != seam_load32(&core_on)) {
-			core_lock();
-			core_switch();
-			core_unlock();
+		if ((seen & SPB_CONTROL_ON) != seam_load32(&core_on) && !control_follow()) {
+			seam_wait(helper.control, seen, RETRY_MS);
+			continue;
+		}
+		if (seam_load32(&core_recorder) && seam_gone(core_recorder)) {
+			seam_store32(&core_recorder, 0);
+			seam_set32(helper.control, SPB_CONTROL_ON, false);
+			continue;
+		}
+		if (core_system_over(true)) {
+			if (session_end())
+				return;
+			seam_wait(helper.control, seen, RETRY_MS);
+			continue;
 		}
 		if (core_helper_step())
 			continue;
@@ -119,17 +191,27 @@ void core_helper_run(void)
 
 void core_helper_start(void)
 {
-	/* The last chunk of a oneshot must not be on its way while a thread finds no room. */
-	if (helper.tried || core_helper_unwanted ||
-	    core_options.mode == SPUR_TRACE_ONESHOT)
+	/*
+	 * The last chunk of a oneshot must not be on its way while a thread finds no room. In a
+	 * session, a oneshot has a helper that looks for its end only.
+	 */
+	const bool makes_chunks = core_options.mode != SPUR_TRACE_ONESHOT;
+
+	if (helper.tried || core_helper_unwanted || !(makes_chunks || core_system_joined()))
 		return;
+	if (helper.retired) {
+		/* Else its thread is about to end: the next chunk starts another one. */
+		if (seam_load32(&helper.id))
+			return;
+		core_helper_forget();
+	}
 	helper.tried = true;
 	helper.memory = seam_reserve(GUARD + SEAM_THREAD_SIZE);
 	if (!helper.memory)
 		return;
 	seam_protect(helper.memory, GUARD);
 	helper.control = (uint32_t *)(void *)(core_session.head + SPB_CONTROL_AT);
-	helper.want = READY_FIRST;
+	helper.want = makes_chunks ? READY_FIRST : 0;
 	if (seam_thread(core_helper_run, helper.memory + GUARD, &helper.id))
 		return;
 	helper.id = 0;
@@ -137,14 +219,22 @@ void core_helper_start(void)
 	helper.memory = NULL;
 }
 
+bool core_helper_is_on(void)
+{
+	return seam_load32(&helper.id) && !seam_load32(&helper.stop);
+}
+
 bool core_helper_stop(void)
 {
+	uint32_t id;
+
 	seam_store32(&helper.stop, 1);
-	for (int i = 0; seam_load32(&helper.id); i++) {
+	for (int i = 0; (id = seam_load32(&helper.id)) != 0; i++) {
 		if (i == STOP_TRIES)
 			return false;
-		control_poke();
-		seam_wait(&helper.id, seam_load32(&helper.id), STOP_MS);
+		if (!helper.retired)
+			control_poke();
+		seam_wait(&helper.id, id, STOP_MS);
 	}
 	while (drop_one())
 		;
@@ -152,11 +242,29 @@ bool core_helper_stop(void)
 	return true;
 }
 
-void core_helper_forget(void)
+static void slots_drop(void)
 {
-	for (uint32_t i = 0; i < SLOTS; i++)
+	for (uint32_t i = 0; i < SLOTS; i++) {
 		if (helper.slots[i].full)
 			seam_unmap(helper.slots[i].chunk, SPB_CHUNK_SIZE);
+		helper.slots[i].full = 0;
+	}
+}
+
+void core_helper_retire(void)
+{
+	while (drop_one())
+		;
+	slots_drop();
+	seam_store32(&helper.asleep, 0);
+	seam_store32(&helper.stop, 1);
+	helper.tried = false;
+	helper.retired = true;
+}
+
+void core_helper_forget(void)
+{
+	slots_drop();
 	if (helper.memory)
 		seam_unmap(helper.memory, GUARD + SEAM_THREAD_SIZE);
 	memset(&helper, 0, sizeof(helper));

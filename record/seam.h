@@ -12,6 +12,15 @@
 #include "seam_sim.h"
 #else
 
+/* Strings that a process may have; the tables of them take room only where they are used. */
+enum { SEAM_STRINGS = 1 << 16 };
+/* Words that points test: a page of them. */
+enum { SEAM_WORDS = 1024 };
+/* Events that a thread without a chunk loses before it looks for one again. */
+enum { SEAM_LOOK_AGAIN = 64 };
+/* The disk is not asked for room for that long after it had none. */
+enum { SEAM_ASK_NS = 20000000 };
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -24,10 +33,18 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__SANITIZE_THREAD__)
+#define SEAM_CHECKED
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SEAM_CHECKED
+#endif
+#endif
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -55,6 +72,17 @@ static inline void seam_store_pointer(void *p, const void *v)
 	__atomic_store_n((const void **)p, v, __ATOMIC_RELEASE);
 }
 
+/* Pointers that other threads may change meanwhile; nothing else is ordered by them. */
+static inline char *seam_load_pointer(const void *p)
+{
+	return __atomic_load_n((char *const *)p, __ATOMIC_RELAXED);
+}
+
+static inline void seam_set_pointer(void *p, const void *v)
+{
+	__atomic_store_n((const void **)p, v, __ATOMIC_RELAXED);
+}
+
 static inline uint32_t seam_swap32(uint32_t *p, uint32_t v)
 {
 	return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
@@ -69,6 +97,11 @@ static inline uint64_t seam_add(uint64_t *p, uint64_t v)
 static inline bool seam_cas32(uint32_t *p, uint32_t from, uint32_t to)
 {
 	return __atomic_compare_exchange_n(p, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static inline bool seam_cas(uint64_t *p, uint64_t from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(p, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static inline uint32_t seam_load32(const void *p)
@@ -192,10 +225,22 @@ static inline long seam_call(long number, long a, long b, long c, long d, long e
 #endif
 }
 
+/* Whether a file of this size exceeds the process's limit, which would end it by a signal. */
+static inline bool seam_exceeds_limit(uint64_t size)
+{
+	struct rlimit limit;
+
+	return !seam_call(SYS_getrlimit, RLIMIT_FSIZE, (long)&limit, 0, 0, 0, 0) &&
+	       limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
+}
+
 /* Room on the disk for all of these bytes, which are zero. Returns 0 or an errno. */
 static inline int seam_allocate(int fd, uint64_t off, uint64_t size)
 {
 	long result;
+
+	if (seam_exceeds_limit(off + size))
+		return EFBIG;
 
 	/* A signal interrupts it on tmpfs; signals without end must not keep it here. */
 	for (int tries = 0; tries < 1000; tries++) {
@@ -293,6 +338,26 @@ static inline void seam_protect(void *p, size_t size)
 	seam_call(SYS_mprotect, (long)p, (long)size, PROT_NONE, 0, 0, 0);
 }
 
+/* Has `size` bytes at `to` be the same memory as the shared ones at `from`, in one step. */
+static inline bool seam_mirror(void *to, const void *from, size_t size)
+{
+	return seam_mapped(seam_call(SYS_mremap, (long)from, 0, (long)size,
+				     MREMAP_MAYMOVE | MREMAP_FIXED, (long)to, 0));
+}
+
+/* Has `size` bytes at `p` be private ones, of zeros, in one step. */
+static inline void seam_replace(void *p, size_t size)
+{
+	seam_call(SYS_mmap, (long)p, (long)size, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+/* Whether another process has a lock that keeps this one from being taken. */
+static inline bool seam_lock_look(int fd, struct flock *lock)
+{
+	return seam_call(SYS_fcntl, fd, F_OFD_GETLK, (long)lock, 0, 0, 0) == 0;
+}
+
 /* For dumps, in signal handlers: each returns a negative errno if it fails. */
 static inline long seam_make_dir(const char *path, uint32_t mode)
 {
@@ -306,6 +371,8 @@ static inline long seam_pread(int fd, void *to, size_t size, uint64_t off)
 
 static inline long seam_pwrite(int fd, const void *from, size_t size, uint64_t off)
 {
+	if (seam_exceeds_limit(off + size))
+		return -EFBIG;
 	return seam_call(SYS_pwrite64, fd, (long)from, (long)size, (long)off, 0, 0);
 }
 
@@ -352,6 +419,12 @@ static inline uint32_t seam_parent(void)
 	return (uint32_t)getppid();
 }
 
+/* True if no process has that number. */
+static inline bool seam_gone(uint32_t pid)
+{
+	return seam_call(SYS_kill, pid, 0, 0, 0, 0, 0) == -ESRCH;
+}
+
 /*
  * Starts a thread of the kernel that the C library does not know: it keeps no program from ending,
  * gets no signal, and has no thread-local memory. `memory`: SEAM_THREAD_SIZE bytes of zeros for it,
@@ -361,7 +434,7 @@ enum { SEAM_THREAD_SIZE = 64 << 10, SEAM_THREAD_LOCAL = 8 << 10 };
 
 static inline bool seam_thread(void (*run)(void), char *memory, uint32_t *id)
 {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && !defined(SEAM_CHECKED) && !defined(__SANITIZE_ADDRESS__)
 	const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
 			   CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
 			   CLONE_CHILD_CLEARTID;

@@ -14,6 +14,7 @@ CORE_HERE struct core_thread *core_threads;
 CORE_HERE uint64_t core_unlisted_lost;
 /* In mode ring, of threads that have ended: chunks that stay as they are, and that are known. */
 enum { DEAD_KEPT = 64, DEAD_MOST = 1024 };
+enum { OLD_AT_ONCE = 2 }; /* chunks of a kept ring that are unmapped when another is taken */
 
 enum { LOCK_FREE, LOCK_TAKEN, LOCK_AWAITED, LOCK_WAIT_MS = 100 };
 static uint32_t lock; /* of all but what a thread has for itself */
@@ -25,6 +26,11 @@ void core_lock(void)
 		return;
 	while (seam_swap32(&lock, LOCK_AWAITED) != LOCK_FREE)
 		seam_wait(&lock, LOCK_AWAITED, LOCK_WAIT_MS);
+}
+
+bool core_lock_try(void)
+{
+	return seam_cas32(&lock, LOCK_FREE, LOCK_TAKEN);
 }
 
 void core_unlock(void)
@@ -59,11 +65,6 @@ void core_leave(void)
 		seam_fence();
 		core_own.busy = false;
 	}
-}
-
-void core_lost(uint64_t n)
-{
-	seam_add(core_own.listed ? &core_own.lost : &core_unlisted_lost, n);
 }
 
 /* Moves a count to the header. Called with the lock. */
@@ -108,17 +109,29 @@ static void thread_list(void)
 /* The thread has no chunk from here on. */
 static void thread_drop(void)
 {
-	spur_trace_here.end = NULL;
+	seam_set_pointer(&spur_trace_here.end, NULL);
 	spur_trace_here.at = NULL;
 	core_own.chunk = core_own.chunk_end = NULL;
 }
 
-/* Keeps a full chunk for a while, and unmaps the one that has been kept longest. */
+/*
+ * Gives a full chunk to the helper, which unmaps it when it is complete; if the helper has too
+ * many, the thread does that itself, so that many threads do not fill the memory. Without a helper
+ * a chunk is kept for a while, and the one that has been kept longest is unmapped. A chunk that is
+ * not complete even then stays mapped.
+ */
 static void chunk_keep(char *chunk)
 {
-	char **slot = &core_own.kept[core_own.nkept++ % CORE_KEPT];
+	char **slot;
 
-	if (*slot && !core_helper_unmap(*slot))
+	if (core_helper_unmap(chunk))
+		return;
+	if (core_helper_is_on() && core_chunk_complete(chunk)) {
+		seam_unmap(chunk, SPB_CHUNK_SIZE);
+		return;
+	}
+	slot = &core_own.kept[core_own.nkept++ % CORE_KEPT];
+	if (*slot && core_chunk_complete(*slot))
 		seam_unmap(*slot, SPB_CHUNK_SIZE);
 	*slot = chunk;
 }
@@ -129,18 +142,28 @@ static void chunk_keep(char *chunk)
 static struct {
 	uint32_t numbers[DEAD_MOST];
 	uint32_t n;
+	uint32_t kept; /* snapshots */
 	uint64_t session;
 } dead;
+
+/* A snapshot has the chunks of threads that ended before it. With the lock. */
+static void dead_look(void)
+{
+	const uint32_t kept = core_keep_look(core_clock_ticks()).kept;
+
+	if (dead.session == core_session.number && dead.kept == kept)
+		return;
+	dead.session = core_session.number;
+	dead.kept = kept;
+	dead.n = 0;
+}
 
 /* Adds a chunk; if there is no place, the one of the oldest gives its room back. With the lock. */
 static void dead_add(uint32_t number)
 {
 	uint32_t oldest;
 
-	if (dead.session != core_session.number) {
-		dead.session = core_session.number;
-		dead.n = 0;
-	}
+	dead_look();
 	if (dead.n == DEAD_MOST) {
 		oldest = dead.numbers[0];
 		memmove(dead.numbers, dead.numbers + 1, --dead.n * sizeof(*dead.numbers));
@@ -156,7 +179,8 @@ static struct core_chunk dead_take(void)
 {
 	struct core_chunk c = { NULL, 0 };
 
-	if (!core_session.ring || dead.session != core_session.number || dead.n <= DEAD_KEPT)
+	dead_look();
+	if (!core_session.ring || dead.n <= DEAD_KEPT)
 		return c;
 	c.number = dead.numbers[0];
 	c.p = core_chunk_again(c.number);
@@ -165,18 +189,88 @@ static struct core_chunk dead_take(void)
 	return c;
 }
 
+/*
+ * Unmaps some chunks of the ring before this one, the oldest first: all of them at once would take
+ * long.
+ */
+static void old_unmap(uint32_t n)
+{
+	struct core_thread *const own = &core_own;
+
+	for (; n && own->old_at < own->nold; n--, own->old_at++)
+		chunk_keep(own->old[(own->old_first + own->old_at) % own->nold].p);
+	if (own->old && own->old_at == own->nold) {
+		seam_unmap(own->old, own->old_size * sizeof(*own->old));
+		own->old = NULL;
+		own->old_size = own->nold = own->old_at = 0;
+	}
+}
+
+/* The chunks that wait stay in the file as they are. */
+static void pinned_drop(void)
+{
+	for (uint32_t i = 0; i < CORE_PINNED; i++) {
+		if (core_own.pinned[i].p)
+			chunk_keep(core_own.pinned[i].p);
+		core_own.pinned[i].p = NULL;
+	}
+	core_own.npinned = 0;
+}
+
+/* A snapshot has the chunks of the ring: they stay as they are. Called with the lock. */
+static void ring_keep(uint32_t number)
+{
+	struct core_thread *const own = &core_own;
+
+	old_unmap(UINT32_MAX);
+	pinned_drop();
+	own->old = own->ring;
+	own->old_size = own->ring_size;
+	own->nold = own->nring;
+	own->old_first = own->ring_next;
+	own->old_at = 0;
+	own->ring = NULL;
+	own->nring = own->ring_size = own->ring_next = 0;
+	own->kept_last = number;
+}
+
+/*
+ * Keeps the ring if a snapshot is due. What follows upon the event that had it asked for may fill
+ * half of a ring: then the thread's part of the snapshot is complete before it is due.
+ */
+static void ring_look(void)
+{
+	struct core_thread *const own = &core_own;
+	const struct core_keeping k = core_keep_look(core_clock_ticks());
+
+	old_unmap(OLD_AT_ONCE);
+	if (k.kept > own->kept_last)
+		ring_keep(k.kept);
+	if (k.asked <= own->kept_last)
+		return;
+	if (own->asked != k.asked) {
+		own->asked = k.asked;
+		own->asked_chunks = 0;
+	}
+	if (own->asked_chunks++ >= core_session.ring / 2)
+		ring_keep(k.asked);
+}
+
 /* The thread has no ring from here on. With `dying`, others may have its chunks. With the lock. */
 static void ring_drop(bool dying)
 {
 	struct core_thread *const own = &core_own;
 	const uint32_t n = own->nring;
+	const bool kept = core_keep_look(core_clock_ticks()).kept > own->kept_last;
 	struct core_chunk c;
 
+	old_unmap(UINT32_MAX);
+	pinned_drop();
 	for (uint32_t i = 0; i < n; i++) {
 		c = own->ring[(own->ring_next + i) % n];
 		if (dying) {
 			seam_unmap(c.p, SPB_CHUNK_SIZE);
-			if (own->session == core_session.number)
+			if (own->session == core_session.number && !kept)
 				dead_add(c.number);
 		} else {
 			chunk_keep(c.p);
@@ -186,6 +280,26 @@ static void ring_drop(bool dying)
 		seam_unmap(own->ring, own->ring_size * sizeof(*own->ring));
 	own->ring = NULL;
 	own->nring = own->ring_size = own->ring_next = 0;
+	own->kept_last = own->asked = 0;
+}
+
+/*
+ * A chunk of the ring has a record that a signal handler has interrupted, so it must stay as it is:
+ * another one takes its place, which is new or the one that has waited longest. A record that was
+ * left by a jump is never complete, so few chunks wait. Returns false if no chunk is to be had.
+ */
+static bool ring_pin(struct core_chunk *c)
+{
+	struct core_thread *const own = &core_own;
+	struct core_chunk *const slot = &own->pinned[own->npinned % CORE_PINNED];
+	const struct core_chunk other = slot->p ? *slot : core_chunk_take(true, true);
+
+	if (!other.p || own->session != core_session.number)
+		return false;
+	*slot = *c;
+	*c = other;
+	own->npinned++;
+	return true;
 }
 
 /*
@@ -197,6 +311,7 @@ static struct core_chunk ring_chunk(bool touch)
 	struct core_thread *const own = &core_own;
 	struct core_chunk c = { NULL, 0 };
 
+	ring_look();
 	if (!own->ring) {
 		own->ring = seam_reserve(core_session.ring * sizeof(*own->ring));
 		if (!own->ring)
@@ -216,6 +331,9 @@ static struct core_chunk ring_chunk(bool touch)
 	if (own->nring < 2 || own->session != core_session.number)
 		return c;
 	c = own->ring[own->ring_next];
+	if (!core_chunk_complete(c.p) && !ring_pin(&c))
+		return (struct core_chunk){ NULL, 0 };
+	own->ring[own->ring_next] = c;
 	own->ring_next = (own->ring_next + 1) % own->nring;
 	core_chunk_wipe(c.p);
 	return c;
@@ -259,8 +377,12 @@ static bool thread_chunk(struct core_moment opened)
 	}
 	/* Many threads never need most of their first chunk. */
 	c = core_session.ring ? ring_chunk(!first) : core_chunk_take(true, !first);
-	if (!c.p || own->session != core_session.number)
+	if (own->session != core_session.number)
 		return false;
+	if (!c.p) {
+		own->refused = SEAM_LOOK_AGAIN;
+		return false;
+	}
 	lost = seam_load(&own->lost);
 	core_chunk_open(c.p, opened, own->number, lost);
 	seam_fence();
@@ -296,7 +418,34 @@ static void chunk_enter(void)
 	spur_trace_here.sync = opened + ((uint64_t)1 << CORE_SYNC_TICKS_LOG);
 	spur_trace_here.at = at;
 	seam_fence();
-	spur_trace_here.end = core_own.chunk + SPB_PAGE;
+	seam_set_pointer(&spur_trace_here.end, core_own.chunk + SPB_PAGE);
+}
+
+/*
+ * Fills the rest of a page, in which an event of that size had no room, with PAD records: so a word
+ * of zero in a page that was left is always a record that is not complete. The event had moved the
+ * place beyond the page, so nothing else gets these bytes, even if a signal handler has taken
+ * another page since.
+ */
+static void page_fill(char *at, uint64_t size)
+{
+	const char *const end = seam_load_pointer(&spur_trace_here.end);
+	const uint64_t off = (uint64_t)(at - core_own.chunk);
+	uint64_t left;
+
+	/* If a handler went on to another chunk, or moved the place beyond the page before. */
+	if (!end || !core_own.chunk || off >= SPB_CHUNK_SIZE || at >= end ||
+	    off % SPB_PAGE + size <= SPB_PAGE)
+		return;
+	left = (SPB_PAGE - off % SPB_PAGE) / SPB_WORD;
+	while (left) {
+		const uint64_t words = left > SPB_LENGTH_FAR ? SPB_LENGTH_FAR - 1 : left - 1;
+
+		/* Each is whole by one store. */
+		spur_trace_commit(at, SPB_PAD, (uint32_t)words, 0, 0);
+		at += SPB_WORD + words * SPB_WORD;
+		left -= 1 + words;
+	}
 }
 
 /*
@@ -305,10 +454,10 @@ static void chunk_enter(void)
  */
 static bool page_next(void)
 {
-	char *const end = spur_trace_here.end;
+	char *const end = seam_load_pointer(&spur_trace_here.end);
 
 	/* Until `end` is set again, a signal handler finds no room, and counts what it loses. */
-	spur_trace_here.end = NULL;
+	seam_set_pointer(&spur_trace_here.end, NULL);
 	seam_fence();
 	if (!core_own.chunk || !end || end == core_own.chunk_end ||
 	    core_own.session != seam_load(&core_session.number))
@@ -319,7 +468,7 @@ static bool page_next(void)
 	seam_fence_threads();
 	if (core_own.session == seam_load(&core_session.number))
 		return true;
-	spur_trace_here.end = NULL;
+	seam_set_pointer(&spur_trace_here.end, NULL);
 	return false;
 }
 
@@ -331,6 +480,15 @@ static bool chunk_next(void)
 	bool good;
 
 	core_lock();
+	/* A session that is over is left by the helper, or here if it does not run. */
+	if (core_system_over(false)) {
+		if (!core_helper_is_on()) {
+			core_thread_close();
+			core_session_end();
+		}
+	} else if (core_watching) {
+		core_system_join();
+	}
 	if (core_own.session != core_session.number)
 		chunk_leave();
 	good = thread_chunk(opened);
@@ -339,6 +497,7 @@ static bool chunk_next(void)
 	} else {
 		thread_drop();
 		core_file_lost(1);
+		core_thread_lost(&core_own);
 	}
 	core_unlock();
 	return good;
@@ -348,6 +507,12 @@ char *spur_trace_page(char *at, uint64_t size)
 {
 	bool good = true;
 
+	/*
+	 * Takes nothing back: a handler may have set the place anew since this event moved it. It
+	 * is not used before that happens again.
+	 */
+	if (core_refuses())
+		return NULL;
 	/* In a slow path of this thread: takes back what it added. */
 	if (core_own.busy) {
 		seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
@@ -356,8 +521,9 @@ char *spur_trace_page(char *at, uint64_t size)
 	}
 	core_own.busy = true;
 	seam_fence();
+	page_fill(at, size);
 	/* Else a signal handler was faster, and there is a new page already. */
-	if (spur_trace_here.at == at + size || !spur_trace_here.end)
+	if (spur_trace_here.at == at + size || !seam_load_pointer(&spur_trace_here.end))
 		good = page_next() || chunk_next();
 	seam_fence();
 	core_own.busy = false;
@@ -368,9 +534,11 @@ void spur_trace_sync(uint64_t ticks)
 {
 	char *p;
 
-	if (core_own.busy || !core_own.chunk)
+	if (core_own.busy)
 		return;
 	spur_trace_here.sync = ticks + ((uint64_t)1 << CORE_SYNC_TICKS_LOG);
+	if (!core_own.chunk)
+		return;
 	p = spur_trace_reserve(2 * SPB_WORD);
 	if (!p)
 		return;
@@ -395,11 +563,8 @@ static void thread_end(void *p)
 	(void)p;
 	if (!core_enter())
 		return;
-	end = spur_trace_here.end;
+	end = seam_load_pointer(&spur_trace_here.end);
 	chunk = own->chunk;
-	*own->before = own->next;
-	if (own->next)
-		own->next->before = own->before;
 	/* From here on a signal handler finds no room, so that the chunk can be unmapped. */
 	thread_drop();
 	seam_fence();
@@ -413,7 +578,14 @@ static void thread_end(void *p)
 	for (unsigned i = 0; i < CORE_KEPT; i++)
 		if (own->kept[i])
 			seam_unmap(own->kept[i], SPB_CHUNK_SIZE);
+	/* Not earlier: a recording that ends while the lock was given up has to find it. */
+	*own->before = own->next;
+	if (own->next)
+		own->next->before = own->before;
 	own->listed = false;
+	/* The end of a recording does not find this thread any more; what comes is in no list. */
+	seam_fence();
+	core_thread_lost(own);
 	own->session = 0;
 	memset(own->kept, 0, sizeof(own->kept));
 	core_leave();
@@ -423,16 +595,22 @@ void core_threads_forget(void)
 {
 	struct core_thread *const own = &core_own;
 
-	lock = LOCK_FREE;
+	seam_store32(&lock, LOCK_FREE);
 	own->busy = false;
 	core_threads = NULL;
 	own->listed = false;
 	own->session = 0;
+	own->refused = 0;
 	own->lost = 0;
 	core_unlisted_lost = 0;
 	memset(own->kept, 0, sizeof(own->kept));
 	own->ring = NULL;
 	own->nring = own->ring_size = own->ring_next = 0;
+	memset(own->pinned, 0, sizeof(own->pinned));
+	own->npinned = 0;
+	own->old = NULL;
+	own->nold = own->old_size = own->old_at = 0;
+	own->kept_last = own->asked = 0;
 	thread_drop();
 }
 

@@ -33,7 +33,10 @@ static void fork_child(void)
 		core_session = (struct core_session){ .fd = -1 };
 		core_enter();
 		core_switch();
-		core_session_begin();
+		if (core_system_over(false) || core_session_begin())
+			core_system_watch();
+		else if (core_system_joined())
+			core_helper_start();
 		core_leave();
 	}
 	if (core_forked)
@@ -61,15 +64,14 @@ static void init(void)
 static uint64_t size_read(const char *s)
 {
 	static const char units[] = "KMG";
+	unsigned shift = 0;
 	uint64_t v = 0;
 
-	for (; *s >= '0' && *s <= '9' && v < UINT64_MAX >> 40; s++)
+	for (; *s >= '0' && *s <= '9' && v < UINT64_MAX / 100; s++)
 		v = 10 * v + (uint64_t)(*s - '0');
-	if (*s && strchr(units, *s)) {
-		v <<= 10 * (strchr(units, *s) - units + 1);
-		s++;
-	}
-	return *s ? 0 : v;
+	if (*s && strchr(units, *s))
+		shift = 10 * (unsigned)(strchr(units, *s++) - units + 1);
+	return *s || v > UINT64_MAX >> shift ? 0 : v << shift;
 }
 
 /* Reads options from the environment. Returns the variable that is wrong, or NULL. */
@@ -113,6 +115,10 @@ int spur_trace_start_with(const char *path, const struct spur_trace_options *opt
 		return errno;
 	if (!core_enter())
 		return EBUSY;
+	if (core_system_joined()) {
+		core_thread_close();
+		core_session_end();
+	}
 	if (!core_session.number) {
 		strcpy(core_directory, full);
 		core_options = *options;
@@ -127,6 +133,7 @@ void spur_trace_stop(void)
 	if (!core_enter())
 		return;
 	core_thread_close();
+	core_system_leave();
 	if (core_session.number)
 		core_session_end();
 	core_leave();
@@ -134,7 +141,7 @@ void spur_trace_stop(void)
 
 bool spur_trace_is_on(void)
 {
-	return core_on;
+	return seam_load32(&core_on);
 }
 
 void spur_trace_thread_name(const char *name)
@@ -210,10 +217,15 @@ __attribute__((constructor)) static void start(void)
 	if (path && *path) {
 		const int why = spur_trace_start(path);
 
-		if (why)
+		/* In a program that is linked with the library, the recorder's has begun. */
+		if (why && !(why == EALREADY && spur_trace_is_on()))
 			complain(options_read(&o) ? options_read(&o) : path, why);
-		else if (dump && !core_dump_at(dump))
+		else if (!why && dump && !core_dump_at(dump))
 			complain("SPUR_TRACE_DUMP", EINVAL);
+	} else if (!path) {
+		core_enter();
+		core_system_find();
+		core_leave();
 	}
 }
 

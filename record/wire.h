@@ -14,15 +14,16 @@
  *	DONE	program	struct record_done		none
  *	SAY	program	text for the user		none
  *
- * A plan is a struct plan_head, then functions, points, arguments and texts, each an array at the
- * offset and with the length that the head says. The program checks all of them before it uses one.
+ * A plan is a struct plan_head, then functions, points, arguments, texts and conditions, each an
+ * array at the offset and with the length that the head says. The program checks all of them before
+ * it uses one.
  */
 #ifndef SPUR_RECORD_WIRE_H
 #define SPUR_RECORD_WIRE_H
 
 #include <stdint.h>
 
-enum { RECORD_VERSION = 1, RECORD_MESSAGE_MOST = 8192 };
+enum { RECORD_VERSION = 3, RECORD_MESSAGE_MOST = 8192 };
 
 enum record_type { RECORD_HELLO = 1, RECORD_MODULE, RECORD_DONE, RECORD_SAY };
 
@@ -53,6 +54,9 @@ struct record_settings {
 	uint64_t least; /* ns: shorter calls are taken back; 0: none */
 	uint32_t on_signal; /* switches recording on and off; 0: none */
 	uint32_t counters; /* ms between readings of resource usage; 0: none */
+	uint64_t keep_after; /* ns that a ring goes on before a snapshot of it is kept */
+	uint32_t keeps; /* snapshots of a ring that each process keeps, at most 200 */
+	uint32_t keep_signal; /* keeps one; 0: none */
 };
 
 /* A module as it is loaded. The path, ended by NUL, follows. */
@@ -78,6 +82,10 @@ struct plan_head {
 	uint32_t points, npoints;
 	uint32_t args, nargs;
 	uint32_t texts, ntexts; /* bytes of names, each ended by NUL */
+	uint32_t conditions, nconditions;
+	/* 1: functions without a point are left out; 0: those that call a hook are recorded. */
+	uint32_t listed;
+	uint32_t reserved;
 };
 
 /* How a point enters the library. */
@@ -113,8 +121,23 @@ struct plan_function {
 	uint32_t flags; /* enum plan_function_flags */
 	uint32_t args; /* index of the first one */
 	uint8_t nargs, nresults; /* results follow the arguments */
-	uint16_t reserved;
+	uint16_t nconditions;
 	uint64_t least; /* ns; 0: what the settings say */
+	uint32_t conditions; /* index of the first one */
+	uint32_t reserved;
+};
+
+/* When a call of a function has a snapshot of the ring kept. */
+enum plan_when {
+	PLAN_WHEN_LONGER = 1, /* it took longer than `value` ns */
+	PLAN_WHEN_AS_LONG, /* it took `value` ns or longer */
+	PLAN_WHEN_COUNT, /* it is call number `value` of the process */
+};
+
+struct plan_condition {
+	uint64_t value;
+	uint32_t text; /* offset in texts: the condition as the user wrote it */
+	uint32_t when; /* enum plan_when */
 };
 
 /* Where a value is when the function is entered, or has returned. */
@@ -140,5 +163,43 @@ struct plan_arg {
 	uint8_t size; /* bytes of the value: 1 to 255 */
 	uint32_t reserved;
 };
+
+/*
+ * Attaching: `spur record -p` loads the library into a program that runs, and calls what is
+ * declared here in it. The library only says what is to be changed; the recorder changes it, with
+ * all threads stopped, and back at the end.
+ */
+enum { ATTACH_VERSION = 1, ATTACH_SIZE = 11, ATTACH_CATEGORIES = 1024 };
+
+struct attach_request {
+	uint32_t version; /* ATTACH_VERSION */
+	uint32_t recorder; /* its process */
+	uint32_t mode; /* enum spb_mode */
+	uint32_t chooses; /* 1: `categories` counts */
+	uint64_t size; /* of the mode */
+	char socket[112], directory[4096], categories[ATTACH_CATEGORIES]; /* ended by NUL */
+};
+
+/* Bytes of the program that are changed. */
+struct attach_change {
+	uint64_t address;
+	uint8_t size; /* at most ATTACH_SIZE; 0: it has gone with its module */
+	uint8_t is_code;
+	uint8_t before[ATTACH_SIZE], after[ATTACH_SIZE];
+};
+
+/* What the recorder reads of the library while all threads are stopped. */
+struct attach_state {
+	uint32_t version; /* ATTACH_VERSION */
+	uint32_t busy; /* the changes are being listed: they are not complete */
+	uint32_t recording; /* 1: from an attach, or from the program's start */
+	uint32_t recorder; /* the process that attached; 0: none */
+	uint64_t changes, nchanges; /* address and number of struct attach_change */
+};
+
+/* The library's symbols: the state, and functions that return 0 or an errno. */
+#define ATTACH_STATE "spur_record_state"
+#define ATTACH_BEGIN "spur_record_attach" /* int (const struct attach_request *) */
+#define ATTACH_END "spur_record_detach" /* int (void), when what was changed is as it was */
 
 #endif

@@ -5,7 +5,7 @@
 check:
 	@tools/install-deps
 	@$(MAKE) $(PARALLEL) QUIET=1 check-builds
-	@tests/run --check --build=$(BUILD) --fuzz-seconds=$(CHECK_FUZZ_SECONDS)
+	@tests/run --check --build=$(BUILD) --fuzz-seconds=$(CHECK_FUZZ_SECONDS) --minutes=$(CHECK_MINUTES) --slowest=12
 
 # $(call build,TITLE,VARIABLES AND TARGETS)
 build = @began=$$(date +%s); $(MAKE) --no-print-directory $(2) && \
@@ -23,9 +23,11 @@ check-build-san:
 check-build-fuzz:
 	+$(call build,fuzzing,fuzzers)
 
+# The time for all tests, after which those that run are ended; `make check-long` needs more.
+CHECK_MINUTES ?= 70
 CHECK_FUZZ_SECONDS ?= 10
 check-long:
-	@$(MAKE) --no-print-directory CHECK_FUZZ_SECONDS=60 check
+	@$(MAKE) --no-print-directory CHECK_FUZZ_SECONDS=60 CHECK_MINUTES=240 check
 
 lint:
 	@tests/run --build=$(BUILD) lint
@@ -33,10 +35,12 @@ lint:
 # Runs until FUZZ_SECONDS are over or something is found; goldens and bad cases are the first inputs.
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libspur-all.a
 	$(call say,CC,$<)
-	@$(CC) $(CFLAGS_ALL) -Itests -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL)
+	@$(CC) $(CFLAGS_ALL) -Itests -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(filter %.o,$^) $(BUILD)/libspur-all.a $(LDLIBS_ALL)
+
+$(BUILD)/fuzz_view $(BUILD)/fuzz_view-faults: $(VIEW_OBJ)
 
 # The same with failing allocations and threads: calls of the fuzzer go through tests/fuzz/faults.c.
-FAULTS_WRAP := LLVMFuzzerTestOneInput pthread_create spur_open source_memory filter_new meta_read xray_maps_open pass_run
+FAULTS_WRAP := LLVMFuzzerTestOneInput pthread_create spur_open source_memory filter_new meta_read xray_maps_open pass_run view_answer
 $(BUILD)/fuzz_%-faults: tests/fuzz/fuzz_%.c tests/fuzz/faults.c $(BUILD)/tests/mem-faults.o $(BUILD)/libspur-all.a
 	$(call say,CC,$< with faults)
 	@$(CC) $(CFLAGS_ALL) -Itests -fsanitize=fuzzer $(LDFLAGS_ALL) $(FAULTS_WRAP:%=-Wl,--wrap=%) -o $@ $(filter-out %.a,$^) \

@@ -1,21 +1,15 @@
 /*
- * What it costs to record a call, as a ratio to the price of reading the clock twice, measured in
- * the same process: thread CPU time, medians of 7.
+ * What it costs to record a call: a leaf in a loop, a recursive Fibonacci function, a chain of 8
+ * calls, each in ns and as a ratio to two readings of the clock; medians of 7.
  *
- *	gcc -O2 [-fpatchable-function-entry=5 -DNOPS] bench/record/calls.c -o calls
- *	spur record -q --no-library-calls -o DIR ./calls [N [NAME]]
+ *	calls [N]
  *
- * Also built with -pg, -pg -mfentry, -finstrument-functions, or by clang with -fxray-instrument
- * -fxray-instruction-threshold=1 -DSLEDS. With -DLIBRARY the leaf is strlen(),
- * a function of another library: record it with --library-calls strlen.
+ * bench/record/run builds it in each way that functions can be recorded, and runs it under each
+ * recorder. Built by clang with -fxray-instrument: -DSLEDS; with -fpatchable-function-entry=5:
+ * -DNOPS. With -DLIBRARY the leaf is strlen(), a function of another library.
  */
 #define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <x86intrin.h>
 
 #if defined(SLEDS)
 #define BARE __attribute__((xray_never_instrument))
@@ -28,7 +22,9 @@
 #define HOOKED __attribute__((noinline))
 #endif
 
-enum { TIMES = 7, FIB = 25, FIB_CALLS = 242785, CHAIN = 8, KINDS = 4 };
+#include "measure.h"
+
+enum { FIB = 25, FIB_CALLS = 242785, CHAIN = 8, KINDS = 4 };
 
 static volatile long sink;
 
@@ -65,34 +61,6 @@ LINK(chain3, chain4)
 LINK(chain2, chain3)
 LINK(chain1, chain2)
 
-BARE static double cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-BARE static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-BARE static double clocks(long n)
-{
-	const double begin = cpu_ns();
-
-	for (long i = 0; i < n; i++) {
-		const uint64_t x = __rdtsc();
-
-		__asm__ volatile("" : : "r"(x) : "memory");
-		__asm__ volatile("" : : "r"(__rdtsc()) : "memory");
-	}
-	return (cpu_ns() - begin) / (double)n;
-}
-
 BARE static double measure(int kind, long n)
 {
 	const double begin = cpu_ns();
@@ -115,21 +83,21 @@ BARE static double measure(int kind, long n)
 			chain1();
 		return (cpu_ns() - begin) / (double)((n + CHAIN - 1) / CHAIN * CHAIN);
 	}
-	return clocks(n);
+	return two_clocks(n);
 }
 
 BARE int main(int argc, char **argv)
 {
+	static const char *const names[KINDS] = { "leaf", "fib", "chain", "two clocks" };
 	const long n = argc > 1 ? atol(argv[1]) : 1000000;
-	double r[KINDS][TIMES];
+	double times[KINDS][TIMES], clocks;
 
 	for (int i = 0; i < TIMES; i++)
 		for (int k = 0; k < KINDS; k++)
-			r[k][i] = measure(k, n);
+			times[k][i] = measure(k, n);
+	clocks = median(times[KINDS - 1]);
 	for (int k = 0; k < KINDS; k++)
-		qsort(r[k], TIMES, sizeof(double), by_value);
-	printf("%-12s clock twice %.2f ns; leaf %.3f fib %.3f chain %.3f\n",
-	       argc > 2 ? argv[2] : "", r[3][TIMES / 2], r[0][TIMES / 2] / r[3][TIMES / 2],
-	       r[1][TIMES / 2] / r[3][TIMES / 2], r[2][TIMES / 2] / r[3][TIMES / 2]);
+		printf("%-26s %6.2f ns  ratio %.3f\n", names[k], median(times[k]),
+		       median(times[k]) / clocks);
 	return 0;
 }

@@ -33,23 +33,60 @@ static const uint64_t EVERY_KEY = UINT64_MAX;
 
 /* --- the stack of open calls --- */
 
+static const struct hook_function *function_of(const struct hook_call *c)
+{
+	return c->what & HOOK_BY_ADDRESS ? NULL : hook_function((uint32_t)c->what >> 8);
+}
+
+/*
+ * Takes back the call that ends if it is shorter than what is recorded. Returns true if it did.
+ * *kind: that of its record, ENTER or TAIL.
+ */
+static bool taken_back(const struct hook_call *c, const struct hook_function *f, uint64_t ticks,
+		       uint32_t *kind)
+{
+	uint64_t least = hook_settings.least;
+
+	if (f && f->least)
+		least = f->least;
+	if (!least || !c->record || (f && f->plan->flags & PLAN_KEEP))
+		return false;
+	*kind = ticks - c->ticks < least ? hook_take_back(c->record, c->ticks) : 0;
+	return *kind != 0;
+}
+
+/* The call that ended by the jump to one that was taken back has no record of its end any more. */
+static void exit_before(const struct hook_call *taken, uint32_t kind)
+{
+	if (kind == SPB_TAIL)
+		hook_record(SPB_EXIT, 0, NULL, 0, taken->ticks);
+}
+
 static void unwind(struct hook_thread *t, uint64_t n)
 {
+	const uint64_t ticks = hook_ticks();
 	uint64_t recorded = 0;
+	uint32_t kind;
 
 	for (; n; n--) {
 		const struct hook_call *const c = t->top - 1;
+		const struct hook_function *const f = function_of(c);
 
 		if (c->what & HOOK_HIDDEN)
 			t->stack->hidden--;
-		else
+		/* Behind a call that stays, none is the last record. */
+		else if (recorded || !taken_back(c, f, ticks, &kind))
 			recorded++;
+		else
+			exit_before(c, kind);
+		if (f && f->plan->nconditions && !(c->what & HOOK_HIDDEN))
+			hook_keep_left(f, ticks - c->ticks, ticks);
 		hook_key_set(t, c->before);
 		seam_fence();
 		t->top--;
 	}
 	if (recorded)
-		hook_record(SPB_UNWIND, 0, &recorded, SPB_WORD, hook_ticks());
+		hook_record(SPB_UNWIND, 0, &recorded, SPB_WORD, ticks);
 }
 
 /* How many of the innermost calls are below `key`. */
@@ -158,10 +195,10 @@ static char *enter_record(const struct entry *e, uint32_t kind, uint64_t ticks)
 	return hook_record(kind, (uint32_t)e->what >> 8, values, size, ticks);
 }
 
-static void exit_record(const struct hook_call *c, const struct hook_regs *r, uint64_t ticks)
+static void exit_record(const struct hook_call *c, const struct hook_function *f,
+			const struct hook_regs *r, uint64_t ticks)
 {
 	const uint32_t id = c->what & HOOK_BY_ADDRESS ? 0 : (uint32_t)c->what >> 8;
-	const struct hook_function *const f = id ? hook_function(id) : NULL;
 	uint64_t values[HOOK_VALUES_MOST / SPB_WORD];
 	uint32_t size = 0;
 
@@ -170,18 +207,11 @@ static void exit_record(const struct hook_call *c, const struct hook_regs *r, ui
 	hook_record(SPB_EXIT, id, values, size, ticks);
 }
 
-/* True if the call that ends is shorter than what is recorded, and was taken back. */
-static bool taken_back(const struct hook_call *c, uint64_t ticks)
+/* A call of a function that may have conditions was recorded. */
+static void entered(const struct hook_function *f)
 {
-	const struct hook_function *const f =
-		c->what & HOOK_BY_ADDRESS ? NULL : hook_function((uint32_t)c->what >> 8);
-	uint64_t least = hook_settings.least;
-
-	if (f && f->least)
-		least = f->least;
-	if (!least || !c->record || (f && f->plan->flags & PLAN_KEEP))
-		return false;
-	return ticks - c->ticks < least && hook_take_back(c->record);
+	if (f && f->plan->nconditions)
+		hook_keep_entered(f);
 }
 
 /* A call whose end will not be seen, since its stack has no mirror. */
@@ -193,17 +223,37 @@ static void record_alone(const struct entry *e)
 	if (!hook_switch)
 		return;
 	enter_record(e, SPB_ENTER, ticks);
-	exit_record(&c, NULL, ticks);
+	entered(e->function);
+	exit_record(&c, e->function, NULL, ticks);
 }
 
 /* A jump from the call that has the same place: that call ends, and its exit is ours. */
 static void call_replace(struct hook_thread *t, const struct entry *e)
 {
-	if (t->top[-1].what & HOOK_HIDDEN || !is_recorded(t, e->function))
+	struct hook_call *const c = t->top - 1;
+	const struct hook_function *const f = function_of(c);
+	const uint64_t ticks = hook_ticks();
+	uint32_t kind = SPB_TAIL;
+	char *p;
+
+	if (c->what & HOOK_HIDDEN || !is_recorded(t, e->function))
 		return;
-	t->top[-1].what = e->what;
-	t->top[-1].record = NULL;
-	enter_record(e, SPB_TAIL, hook_ticks());
+	/* In place of a call that is taken back, this one is entered. */
+	if (taken_back(c, f, ticks, &kind)) {
+		exit_before(c, kind);
+		kind = SPB_ENTER;
+	} else {
+		kind = SPB_TAIL;
+	}
+	if (f && f->plan->nconditions)
+		hook_keep_left(f, ticks - c->ticks, ticks);
+	c->what = e->what;
+	c->record = NULL;
+	c->ticks = ticks;
+	p = enter_record(e, kind, ticks);
+	if (t->full)
+		c->record = p;
+	entered(e->function);
 }
 
 static enum opened call_open(struct hook_thread *t, struct entry *e)
@@ -240,6 +290,7 @@ static enum opened call_open(struct hook_thread *t, struct entry *e)
 		char *const p = enter_record(e, SPB_ENTER, ticks);
 
 		t->top[-1].record = t->full ? p : (char *)e->function_address;
+		entered(e->function);
 	} else {
 		t->stack->hidden++;
 	}
@@ -254,10 +305,16 @@ static void call_close(struct hook_thread *t, const struct hook_regs *r)
 	if (c->what & HOOK_HIDDEN) {
 		t->stack->hidden--;
 	} else {
+		const struct hook_function *const f = function_of(c);
 		const uint64_t ticks = hook_ticks();
+		uint32_t kind;
 
-		if (!taken_back(c, ticks))
-			exit_record(c, r, ticks);
+		if (taken_back(c, f, ticks, &kind))
+			exit_before(c, kind);
+		else
+			exit_record(c, f, r, ticks);
+		if (f && f->plan->nconditions)
+			hook_keep_left(f, ticks - c->ticks, ticks);
 	}
 	hook_key_set(t, c->before);
 	seam_fence();
@@ -347,17 +404,17 @@ HOOK bool hook_returned(struct hook_regs *r)
 	return false;
 }
 
-static void hijack(uint64_t *slot, uint64_t what, const struct hook_function *f,
-		   const struct hook_regs *r)
+/* Lets the call return to `back`. Returns true if the return address is not to be moved. */
+static bool hijack(struct entry *e, uint64_t back)
 {
-	struct entry e = {
-		.place = (uint64_t)slot, .what = what, .function = f, .regs = r, .moves = true
-	};
+	uint64_t *const slot = (uint64_t *)e->place;
 
-	if (call_open(&hook_here, &e) != OPENED)
-		return;
-	*hook_mirror((uint64_t)slot) = *slot;
-	*slot = (uint64_t)hook_ret;
+	e->moves = true;
+	if (call_open(&hook_here, e) != OPENED)
+		return true;
+	*hook_mirror(e->place) = *slot;
+	*slot = back;
+	return false;
 }
 
 /* The function that a hook in the code itself was called by. Returns false if it is left out. */
@@ -378,30 +435,31 @@ static bool called_by(uint64_t address, uint64_t *what, const struct hook_functi
 
 HOOK bool hook_mcounted(struct hook_regs *r)
 {
-	const struct hook_function *f;
-	uint64_t what;
+	struct entry e = { .place = r->rbp + sizeof(uint64_t) };
 
-	if (called_by(r->rest[0], &what, &f))
-		hijack((uint64_t *)r->rbp + 1, what, f, NULL);
+	if (called_by(r->rest[0], &e.what, &e.function))
+		hijack(&e, (uint64_t)hook_ret);
 	return false;
 }
 
 HOOK bool hook_fentered(struct hook_regs *r)
 {
-	const struct hook_function *f;
-	uint64_t what;
+	struct entry e = { .place = (uint64_t)&r->rest[1], .regs = r };
 
-	if (called_by(r->rest[0], &what, &f))
-		hijack(&r->rest[1], what, f, r);
+	if (called_by(r->rest[0], &e.what, &e.function))
+		hijack(&e, (uint64_t)hook_ret);
 	return false;
 }
 
+/* Returns true if the return address is not to be moved. */
 HOOK bool hook_id_called(struct hook_regs *r)
 {
-	const uint64_t word = (uint32_t)r->rest[0];
+	const uint32_t word = (uint32_t)r->rest[1];
+	struct entry e = { .place = r->rbp + sizeof(uint64_t),
+			   .what = word,
+			   .function = hook_function(word >> 8) };
 
-	hijack((uint64_t *)r->rbp + 1, word, hook_function((uint32_t)word >> 8), NULL);
-	return false;
+	return !core_on || hijack(&e, r->rest[0] + HOOK_CALL_BACK);
 }
 
 HOOK bool hook_xray_entered(struct hook_regs *r)

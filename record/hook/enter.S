@@ -8,6 +8,11 @@
  * `call body` puts the thunk's address where the return address was, so that arguments on the stack
  * stay where they are, and each call has its own return.
  *
+ * A thunk that a function jumps to in place of its call of mcount, when its frame is set up:
+ *	push $word ; call hook_call_enter ; jc 2f ; call 1f ; push $0 ; jmp hook_exit
+ *	1: lea 8(%rsp), %rsp ; 2: jmp body
+ * The function's return then belongs to `call 1f`, as the CPU counts calls and returns.
+ *
  * A call enters in this order: top, then the call's own fields, then span. So a signal handler that
  * comes anywhere finds a valid place for its own calls, and leaves it as it was.
  */
@@ -23,6 +28,7 @@
 	.equ	HOOK_SIZE, 40
 	.equ	HOOK_CALL_SIZE, 32
 /* hook.h */
+	.equ	HOOK_CALL_BACK, 7
 	.equ	HOOK_MIRROR_BIT, 46
 	.equ	HOOK_MIRROR_OFFSET, 0x840
 	.equ	HOOK_LIST_FACTOR, 0x9E3779B97F4A7C15
@@ -65,7 +71,7 @@
 	mov	%rax, (%rdx)
 7:
 	.subsection 1
-8:	xor	%edx, %edx
+8:	mov	$1, %edx
 9:
 	.if \bare
 	SAVE
@@ -102,7 +108,7 @@
 	mov	%rax, (%rdx)
 7:
 	.subsection 1
-8:	xor	%edx, %edx
+8:	mov	$1, %edx
 9:	mov	\address, %r11
 	.if \bare
 	SAVE
@@ -166,6 +172,26 @@
 	sub	$HOOK_CALL_SIZE, %rax
 	mov	%rcx, %fs:HOOK_SPAN(%rdx)
 	mov	%rax, %fs:HOOK_TOP(%rdx)
+	.endm
+
+/*
+ * The word of the function that the list has at the address in a register, in r11; changes rax, rdx.
+ * Only where the search for it begins.
+ */
+	.macro LISTED address, slow
+	mov	hook_list(%rip), %rdx
+	test	%rdx, %rdx
+	jz	\slow
+	movabs	$HOOK_LIST_FACTOR, %rax
+	imul	\address, %rax
+	shr	$32, %rax
+	and	(%rdx), %rax
+	shl	$4, %rax
+	cmp	16(%rdx, %rax), \address
+	jne	\slow
+	mov	24(%rdx, %rax), %r11d
+	shl	$8, %r11d
+	or	$ENTER, %r11d
 	.endm
 
 	.macro FUNCTION name
@@ -276,20 +302,29 @@ FUNCTION hook_xray_tail
 	SAVE
 	cmpl	$0, core_on(%rip)
 	je	5f
-	cmpl	$0, hook_lists(%rip)
-	jne	1f
-	lea	\slot, %rcx
-	OPEN	1f
 	mov	32(%rsp), %r11
-	bts	$63, %r11
+	cmpl	$0, hook_lists(%rip)
+	je	2f
+	LISTED	%r11, 1f
+	jmp	3f
+2:	bts	$63, %r11
+3:	lea	\slot, %rcx
+	push	%r11
+	OPEN	4f
+	pop	%r11
 	mov	%r11, -24(%rax)
 	mov	%rcx, %fs:HOOK_SPAN(%rdx)
 	MOVE	\slot
 	lea	hook_ret(%rip), %rcx
 	mov	%rcx, \slot
-	RECORD_ADDRESS 32(%rsp)
+	test	%r11, %r11
+	js	6f
+	RECORD
 5:	RESTORE
 	ret
+6:	RECORD_ADDRESS 32(%rsp)
+	jmp	5b
+4:	pop	%r11
 1:	SLOW	\slow
 	jmp	5b
 	.endm
@@ -306,26 +341,34 @@ _mcount:
 __fentry__:
 	CALLED	40(%rsp), hook_fentered
 
-/* 32 word, 40 the address in the function: in place of mcount where calls were rewritten. */
-FUNCTION hook_call_id
+/*
+ * 32 where in the thunk to return, 40 word: in place of mcount where calls were rewritten. The
+ * function is to return to the thunk, behind its call of 5 bytes, so that the CPU predicts that.
+ */
+FUNCTION hook_call_enter
 	SAVE
 	cmpl	$0, core_on(%rip)
 	je	5f
 	lea	8(%rbp), %rcx
 	OPEN	1f
-	mov	32(%rsp), %r11d
+	mov	40(%rsp), %r11d
 	mov	%r11, -24(%rax)
 	mov	%rcx, %fs:HOOK_SPAN(%rdx)
 	MOVE	8(%rbp)
-	lea	hook_ret(%rip), %rcx
+	mov	32(%rsp), %rcx
+	lea	HOOK_CALL_BACK(%rcx), %rcx
 	mov	%rcx, 8(%rbp)
 	RECORD
+2:	RESTORE
+	clc
+	ret	$8
 5:	RESTORE
-	lea	8(%rsp), %rsp
-	ret
+	stc
+	ret	$8
 1:	SLOW	hook_id_called
+	jz	2b
 	jmp	5b
-	.size	hook_call_id, . - hook_call_id
+	.size	hook_call_enter, . - hook_call_enter
 
 /*
  * Where functions return whose return address was replaced. The unwinder must find it: the frame is
@@ -351,12 +394,14 @@ FUNCTION hook_ret
 3:	RECORD
 	MOVE_BACK 32(%rsp)
 	RESTORE
-	ret
+	lea	8(%rsp), %rsp
+	jmp	*-8(%rsp)
 2:	mov	$5, %r11d
 	jmp	3b
 1:	SLOW	hook_returned
 	RESTORE
-	ret
+	lea	8(%rsp), %rsp
+	jmp	*-8(%rsp)
 	.cfi_endproc
 	.size	hook_ret, . - hook_ret
 
@@ -379,21 +424,11 @@ __cyg_profile_func_enter:
 	mov	%fs:HOOK_TOP(%rsi), %r8
 	cmp	%fs:HOOK_LIMIT(%rsi), %r8
 	jae	1f
-	mov	hook_list(%rip), %rdx
 	mov	%rdi, %r11
 	bts	$63, %r11
-	test	%rdx, %rdx
-	jz	2f
-	movabs	$HOOK_LIST_FACTOR, %rax
-	imul	%rdi, %rax
-	shr	$32, %rax
-	and	(%rdx), %rax
-	shl	$4, %rax
-	cmp	16(%rdx, %rax), %rdi
-	jne	1f
-	mov	24(%rdx, %rax), %r11d
-	shl	$8, %r11d
-	or	$ENTER, %r11d
+	cmpl	$0, hook_lists(%rip)
+	je	2f
+	LISTED	%rdi, 1f
 2:	add	$HOOK_CALL_SIZE, %r8
 	mov	%r8, %fs:HOOK_TOP(%rsi)
 	mov	%ecx, -32(%r8)

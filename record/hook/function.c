@@ -1,7 +1,7 @@
 /* Functions by their numbers, and those that are listed by an address in them. */
 #include "hook.h"
 
-enum { BLOCK = 4096, BLOCKS = 4096, RANGES = 1024, NAMES = HOOK_ARGS_MOST };
+enum { HZ_NS = 5000000, BLOCK = 4096, BLOCKS = 4096, RANGES = 1024, NAMES = HOOK_ARGS_MOST };
 
 static const struct hook_function **blocks[BLOCKS];
 
@@ -64,12 +64,13 @@ uint64_t hook_ticks_of(uint64_t ns)
 	if (!hz)
 		hz = core_clock_hz();
 	if (!hz) {
-		const struct timespec pause = { 0, 5000000 };
 		const struct core_pair a = core_clock_pair();
 		struct core_pair b;
 
-		nanosleep(&pause, NULL);
-		b = core_clock_pair();
+		/* On a thread that a recorder borrows, sleeping would end a sleep of its own. */
+		do
+			b = core_clock_pair();
+		while (b.mono - a.mono < HZ_NS);
 		hz = (b.ticks - a.ticks) * 1000000000u / (b.mono - a.mono + 1);
 	}
 	return hz ? (uint64_t)((unsigned __int128)ns * hz / 1000000000u) : ns;
@@ -106,12 +107,17 @@ uint32_t hook_functions_add(const struct plan_head *p, uint64_t shift, uint32_t 
 		(const struct plan_function *)(const void *)((const char *)p + p->functions);
 	const struct plan_arg *const args =
 		(const struct plan_arg *)(const void *)((const char *)p + p->args);
+	const struct plan_condition *const conditions =
+		(const struct plan_condition *)(const void *)((const char *)p + p->conditions);
 	struct hook_function *const h = memory_map((p->nfunctions + 1) * sizeof(*h));
 	const uint32_t first = h ? core_function_numbers(p->nfunctions) : 0;
 
 	for (uint32_t i = 0; first && i < p->nfunctions; i++) {
-		h[i] = (struct hook_function){ &f[i], args + f[i].args,
-					       f[i].least ? hook_ticks_of(f[i].least) : 0 };
+		h[i] = (struct hook_function){ .plan = &f[i],
+					       .args = args + f[i].args,
+					       .least = f[i].least ? hook_ticks_of(f[i].least) : 0,
+					       .conditions = conditions + f[i].conditions,
+					       .texts = (const char *)p + p->texts };
 		if (!function_set(first + i, &h[i]) ||
 		    !describe(p, &f[i], shift, module, first + i))
 			return 0;

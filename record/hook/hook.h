@@ -23,8 +23,11 @@
 
 #define HOOK __attribute__((visibility("hidden")))
 
-/* As in enter.S. A mirror with the same low 12 bits makes the CPU wait needlessly. */
-enum { HOOK_MIRROR_BIT = 46, HOOK_MIRROR_OFFSET = 0x840 };
+/*
+ * As in enter.S. A mirror with the same low 12 bits makes the CPU wait needlessly. HOOK_CALL_BACK:
+ * bytes in a thunk from where hook_call_enter returns to where the function does.
+ */
+enum { HOOK_MIRROR_BIT = 46, HOOK_MIRROR_OFFSET = 0x840, HOOK_CALL_BACK = 7 };
 /* Of a hash of addresses: its high half counts. */
 static const uint64_t HOOK_LIST_FACTOR = UINT64_C(0x9E3779B97F4A7C15);
 
@@ -35,8 +38,8 @@ struct hook_call {
 	uint64_t what; /* HOOK_BY_ADDRESS and an address, or the word of its ENTER record */
 	uint64_t ticks; /* when it was entered, if calls are timed */
 	/*
-	 * In full mode its ENTER record, which may be taken back; NULL: not. Else the function of
-	 * calls that end by its address.
+	 * In full mode its ENTER or TAIL record, which may be taken back; NULL: not. Else the
+	 * function of calls that end by its address.
 	 */
 	char *record;
 };
@@ -83,7 +86,8 @@ struct hook_regs {
 /* --- enter.S --- */
 
 extern HOOK char hook_enter[], hook_exit[], hook_enter_full[], hook_exit_full[];
-extern HOOK char hook_xray_enter[], hook_xray_exit[], hook_xray_tail[], hook_call_id[], hook_ret[];
+extern HOOK char hook_xray_enter[], hook_xray_exit[], hook_xray_tail[];
+extern HOOK char hook_call_enter[], hook_ret[];
 /* Calls a function with all vector registers saved. */
 HOOK void hook_guarded(void (*call)(void *), void *arg);
 /* Bytes that the vector registers take in memory, and which of them there are. */
@@ -129,8 +133,8 @@ HOOK uint64_t hook_ticks(void);
 /* A record with a payload of `size` bytes, a multiple of 8. Returns its place, or NULL. */
 HOOK char *hook_record(uint32_t kind, uint32_t id, const uint64_t *payload, uint64_t size,
 		       uint64_t ticks);
-/* Takes a record back if it is the thread's last one. */
-HOOK bool hook_take_back(char *record);
+/* Takes a record of that time back if it is the thread's last one. Returns its kind, else 0. */
+HOOK uint32_t hook_take_back(char *record, uint64_t ticks);
 
 /* --- stack.c: stacks, and their mirrors --- */
 
@@ -188,6 +192,9 @@ struct hook_function {
 	const struct plan_function *plan;
 	const struct plan_arg *args;
 	uint64_t least; /* ticks */
+	const struct plan_condition *conditions;
+	const char *texts; /* of the plan */
+	uint64_t calls; /* so far, if there are conditions; atomic */
 };
 
 /* Ticks in a number of ns. */
@@ -207,6 +214,17 @@ static const uint32_t HOOK_UNLISTED = UINT32_MAX;
 HOOK uint32_t hook_listed(uint64_t address);
 /* The range has gone. */
 HOOK void hook_list_forget(uint64_t first, uint64_t end);
+
+/* --- keep.c: what has snapshots of the ring kept --- */
+
+/* Before the first hook is entered: see struct record_settings. */
+HOOK void hook_keep_begin(const struct record_settings *s);
+/* Has a snapshot kept and records that; `why`: as the user wrote it. Safe in signal handlers. */
+HOOK void hook_keep(const char *why, uint64_t ticks);
+/* A call of a function that has conditions begins. */
+HOOK void hook_keep_entered(const struct hook_function *f);
+/* It ends, `took` ticks after it began. */
+HOOK void hook_keep_left(const struct hook_function *f, uint64_t took, uint64_t ticks);
 
 /* --- args.c: arguments and results --- */
 
@@ -239,8 +257,8 @@ HOOK struct hook_area *hook_area_new(uint64_t first, uint64_t end, uint32_t n);
 HOOK bool hook_area_done(struct hook_area *a);
 /* A thunk that enters `body` with an ENTER record of that number. */
 HOOK uint64_t hook_thunk(struct hook_area *a, uint32_t number, uint64_t body, bool full);
-/* One that is called by a function whose frame is set up, in place of mcount. */
-HOOK uint64_t hook_thunk_call(struct hook_area *a, uint32_t number);
+/* One that a function jumps to when its frame is set up, in place of a call of mcount. */
+HOOK uint64_t hook_thunk_call(struct hook_area *a, uint32_t number, uint64_t body, bool full);
 /* An address near the module from where `to` is entered. */
 HOOK uint64_t hook_island(struct hook_area *a, const char *to);
 /* True if a return address is that of a hook. */
@@ -256,6 +274,7 @@ struct hook_module {
 	uint32_t number;
 	uint32_t seen;
 	bool main;
+	uint64_t dynamic; /* address of its dynamic section; 0: none */
 	uint8_t build_id[20];
 	uint32_t build_id_size;
 	char path[4096];
@@ -267,11 +286,25 @@ struct hook_counts {
 extern HOOK struct hook_counts hook_counts;
 
 HOOK void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t first);
+/* Changes a slot of the module. Returns false if that is refused. */
+HOOK bool hook_slot_write(const struct hook_module *m, uint8_t *at, uint64_t to);
+/*
+ * In a program that was attached to: lists what is about to be changed. Returns false if it cannot,
+ * then nothing is changed. NULL: nothing is listed.
+ */
+extern HOOK bool (*hook_changes)(uint8_t *at, const void *to, unsigned size, bool is_code);
+/* What is listed is changed by the recorder later, with all threads stopped. */
+extern HOOK bool hook_deferred;
 
 /* --- replace.c, which the static library lacks --- */
 
 /* The function of that name that a module calls; 0: not found. */
 HOOK uint64_t hook_symbol(const char *path, const char *name) __attribute__((weak));
+
+typedef void *(*hook_find_function)(void *module, const char *name);
+/* The linker's own functions. */
+HOOK hook_find_function hook_real_dlsym(void);
+HOOK void *(*hook_real_dlopen(void))(const char *name, int flags);
 
 /* --- module.c --- */
 
@@ -279,11 +312,28 @@ HOOK uint64_t hook_symbol(const char *path, const char *name) __attribute__((wea
 HOOK bool hook_is_own(uint64_t address);
 /* Looks which modules are new, and which have gone. */
 HOOK void hook_modules(void);
+/*
+ * Has a function handle a signal; 0: none. Returns false if that is not possible. A recording that
+ * was attached gives it back at its end.
+ */
+HOOK bool hook_signal_take(uint32_t number, void (*handler)(int));
 /* The first time: what the recorder wants, and all modules that are loaded. */
 HOOK void hook_begin(void);
+/* The same in a program that runs already. Returns 0 or an errno. */
+HOOK int hook_begin_attached(void);
+/* The recording has ended: nothing of the modules is known, and no signal is taken. */
+HOOK bool hook_end_attached(void);
+/* What the recorder reads if it attaches; `busy` is the lock of the modules. */
+extern struct attach_state spur_record_state __attribute__((visibility("protected")));
+/* Called with each module that is found; NULL: nothing. */
+extern HOOK void (*hook_module_found)(const struct hook_module *m);
+/* A module has gone; NULL: nothing. */
+extern HOOK void (*hook_module_gone)(uint64_t first, uint64_t end);
 
 /* --- talk.c: to `spur record` --- */
 
+/* Where the recorder is; NULL: as the environment says. */
+extern HOOK const char *hook_socket;
 /* Returns false if nothing answers. */
 HOOK bool hook_hello(struct record_settings *s);
 /* The plan of a module, or NULL: nothing is to be changed. */

@@ -6,12 +6,21 @@
 #include <signal.h>
 #include <sys/auxv.h>
 
-enum { PAGE = 4096, NOTE_GNU = 4, WORD = 4 };
+enum { PAGE = 4096, NOTE_GNU = 4, WORD = 4, SIGNALS = 2 };
 
 static struct hook_module *modules;
 static uint32_t round_number;
-static uint32_t lock;
 static uint32_t flags; /* enum record_flags */
+/* Signals that the library handles. */
+static struct {
+	int number; /* 0: none */
+	void (*handler)(int);
+	struct sigaction before;
+} taken[SIGNALS];
+void (*hook_module_found)(const struct hook_module *m);
+void (*hook_module_gone)(uint64_t first, uint64_t end);
+
+struct attach_state spur_record_state = { .version = ATTACH_VERSION };
 
 bool hook_is_own(uint64_t address)
 {
@@ -63,6 +72,8 @@ static void segments_read(struct hook_module *m, const struct dl_phdr_info *i)
 		} else if (ph->p_type == PT_GNU_RELRO) {
 			m->relro_first = first & ~(uint64_t)(PAGE - 1);
 			m->relro_end = end;
+		} else if (ph->p_type == PT_DYNAMIC) {
+			m->dynamic = first;
 		} else if (ph->p_type == PT_NOTE && !m->build_id_size) {
 			build_id_read(m, ph, i->dlpi_addr);
 		}
@@ -138,7 +149,8 @@ static bool is_full(const struct plan_head *p)
 			return true;
 	for (uint32_t i = 0; i < p->npoints; i++)
 		if (q[i].kind != PLAN_ENTRY && q[i].kind != PLAN_SLOT &&
-		    (f[q[i].function].nargs || f[q[i].function].nresults))
+		    (f[q[i].function].nargs || f[q[i].function].nresults ||
+		     f[q[i].function].nconditions))
 			return true;
 	return false;
 }
@@ -157,8 +169,14 @@ static void module_new(struct hook_module *m)
 	m->number = core_module(&c);
 	m->next = modules;
 	modules = m;
+	if (hook_module_found && !hook_is_own((m->first + m->end) / 2))
+		hook_module_found(m);
 	if (!m->number || !(flags & RECORD_FUNCTIONS) ||
 	    hook_is_own((m->first + m->end) / 2) || !(p = hook_plan(m)))
+		return;
+	if (p->listed)
+		hook_list_range(m->first, m->end);
+	if (!p->npoints)
 		return;
 	first = hook_functions_add(p, m->shift, m->number);
 	if (!first)
@@ -177,6 +195,8 @@ static void modules_look(void)
 	dl_iterate_phdr(module_see, &fresh);
 	for (m = modules; m; m = m->next)
 		if (m->number && m->seen != round_number) {
+			if (hook_module_gone)
+				hook_module_gone(m->first, m->end);
 			core_unload(m->number);
 			hook_list_forget(m->first, m->end);
 			m->number = 0;
@@ -194,11 +214,11 @@ void hook_modules(void)
 	const int kept = errno;
 
 	/* Where another thread is at it, it sees what is new; so does a signal handler's own. */
-	if (!spur_trace_is_on() || !seam_cas32(&lock, 0, 1))
+	if (!spur_trace_is_on() || !seam_cas32(&spur_record_state.busy, 0, 1))
 		return;
 	modules_look();
 	hook_hang_up();
-	seam_store32(&lock, 0);
+	seam_store32(&spur_record_state.busy, 0);
 	errno = kept;
 }
 
@@ -231,39 +251,108 @@ static void switched(int number)
 	__atomic_xor_fetch(&hook_switch, 1, __ATOMIC_RELAXED);
 }
 
-static void signal_take(uint32_t number)
+bool hook_signal_take(uint32_t number, void (*handler)(int))
 {
-	struct sigaction a = { .sa_handler = switched, .sa_flags = SA_RESTART };
+	struct sigaction a = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	unsigned i = 0;
 
+	if (!number)
+		return true;
+	while (i < SIGNALS && taken[i].number)
+		i++;
 	sigemptyset(&a.sa_mask);
-	if (number && sigaction((int)number, &a, NULL))
-		hook_say("the signal that switches recording cannot be taken", "");
+	if (i == SIGNALS || sigaction((int)number, &a, &taken[i].before))
+		return false;
+	taken[i].number = (int)number;
+	taken[i].handler = handler;
+	return true;
+}
+
+/* The last one first, as two of them may be for one signal. */
+static void signals_give_back(void)
+{
+	struct sigaction now;
+
+	for (unsigned i = SIGNALS; i-- > 0; taken[i].number = 0)
+		if (taken[i].number && !sigaction(taken[i].number, NULL, &now) &&
+		    now.sa_handler == taken[i].handler)
+			sigaction(taken[i].number, &taken[i].before, NULL);
 }
 
 static void forked(void)
 {
-	lock = 0;
+	spur_record_state.busy = 0;
 	hook_stacks_forked();
 	hook_hang_up();
 }
 
-void hook_begin(void)
+/* Returns false if no recorder answers. */
+static bool settings_ask(void)
 {
 	struct record_settings s = { 0 };
+	const bool answered = hook_hello(&s);
 
 	vectors_find();
 	core_forked = forked;
-	if (hook_hello(&s)) {
+	if (answered) {
 		flags = s.flags;
 		hook_settings.depth = s.depth;
 		hook_settings.least = s.least ? hook_ticks_of(s.least) : 0;
 		if (s.flags & RECORD_STARTS_OFF)
 			hook_switch = 0;
-		signal_take(s.on_signal);
+		if (!hook_signal_take(s.on_signal, switched))
+			hook_say("the signal that switches recording cannot be taken", "");
+		hook_keep_begin(&s);
 	}
 	if (s.depth || s.least || s.on_signal || s.flags & RECORD_STARTS_OFF || !spur_trace_tsc)
 		hook_settings.full = true;
+	return answered;
+}
+
+void hook_begin(void)
+{
+	settings_ask();
+	spur_record_state.recording = 1;
 	modules_look();
 	hook_done();
 	hook_hang_up();
+}
+
+int hook_begin_attached(void)
+{
+	if (!seam_cas32(&spur_record_state.busy, 0, 1))
+		return EBUSY;
+	hook_settings = (struct hook_settings){ 0 };
+	hook_switch = 1;
+	hook_counts = (struct hook_counts){ 0 };
+	if (!settings_ask()) {
+		seam_store32(&spur_record_state.busy, 0);
+		return ECONNREFUSED;
+	}
+	spur_record_state.recording = 1;
+	hook_deferred = true;
+	modules_look();
+	hook_deferred = false;
+	hook_done();
+	hook_hang_up();
+	seam_store32(&spur_record_state.busy, 0);
+	return 0;
+}
+
+bool hook_end_attached(void)
+{
+	if (!seam_cas32(&spur_record_state.busy, 0, 1))
+		return false;
+	signals_give_back();
+	for (struct hook_module *m = modules; m; m = m->next) {
+		if (!m->number)
+			continue;
+		core_unload(m->number);
+		hook_list_forget(m->first, m->end);
+		m->number = 0;
+	}
+	flags = 0;
+	spur_record_state.recording = 0;
+	seam_store32(&spur_record_state.busy, 0);
+	return true;
 }

@@ -7,6 +7,8 @@
 enum { PAGE = 4096, JUMP = 5, SLED = 11, NAME_COLUMN = 32, NOP = 0x90 };
 
 struct hook_counts hook_counts;
+bool (*hook_changes)(uint8_t *at, const void *to, unsigned size, bool is_code);
+bool hook_deferred;
 
 /* A module that is being changed. */
 struct patch {
@@ -65,27 +67,49 @@ static bool is_sled(const uint8_t *p, unsigned kind, unsigned size)
 	return kind == PLAN_XRAY_EXIT ? p[0] == 0xC3 : p[0] == 0xEB && p[1] == 0x09;
 }
 
-static void write_branch(uint8_t *at, uint8_t op, uint64_t to)
+/* `at`: where the instruction at `p` will be. */
+static void branch(uint8_t *p, uint8_t op, const uint8_t *at, uint64_t to)
 {
 	const uint32_t distance = (uint32_t)(to - ((uint64_t)at + JUMP));
 
-	at[0] = op;
-	memcpy(at + 1, &distance, sizeof(distance));
+	p[0] = op;
+	memcpy(p + 1, &distance, sizeof(distance));
 }
 
-static bool has_values(const struct patch *c, const struct plan_point *q)
+/* Changes code, or has the recorder do so. Returns false if it is not possible. */
+static bool code_write(uint8_t *at, const uint8_t *to, unsigned size)
 {
-	return c->functions[q->function].nargs || c->functions[q->function].nresults;
+	if (hook_changes && !hook_changes(at, to, size, true))
+		return false;
+	if (!hook_deferred)
+		memcpy(at, to, size);
+	return true;
 }
 
-static void sled_write(const struct patch *c, const struct plan_point *q, uint8_t *at, uint64_t to)
+static bool branch_write(uint8_t *at, uint8_t op, uint64_t to)
+{
+	uint8_t p[JUMP];
+
+	branch(p, op, at, to);
+	return code_write(at, p, sizeof(p));
+}
+
+/* Whether calls of the function go through C code. */
+static bool is_slow(const struct patch *c, const struct plan_point *q)
+{
+	const struct plan_function *const f = &c->functions[q->function];
+
+	return f->nargs || f->nresults || f->nconditions;
+}
+
+static bool sled_write(const struct patch *c, const struct plan_point *q, uint8_t *at, uint64_t to)
 {
 	const uint32_t word = (c->first + q->function) << 8 | SPB_ENTER;
+	uint8_t p[SLED] = { 0x41, 0xBA }; /* mov to r10d */
 
-	at[0] = 0x41; /* mov to r10d */
-	at[1] = 0xBA;
-	memcpy(at + 2, &word, sizeof(word));
-	write_branch(at + 6, q->kind == PLAN_XRAY_EXIT ? 0xE9 : 0xE8, to);
+	memcpy(p + 2, &word, sizeof(word));
+	branch(p + 6, q->kind == PLAN_XRAY_EXIT ? 0xE9 : 0xE8, at + 6, to);
+	return code_write(at, p, sizeof(p));
 }
 
 /* --- slots --- */
@@ -139,14 +163,18 @@ static uint64_t slot_thunk(const struct patch *c, const struct plan_point *q, ui
 	target = slot_target(c, *(uint64_t *)(void *)at, name);
 	if (!target || hook_is_own(target))
 		return 0;
-	return hook_thunk(c->area, c->first + q->function, target, has_values(c, q));
+	return hook_thunk(c->area, c->first + q->function, target, is_slow(c, q));
 }
 
-static bool slot_write(const struct patch *c, uint8_t *at, uint64_t to)
+bool hook_slot_write(const struct hook_module *m, uint8_t *at, uint64_t to)
 {
 	const uint64_t page = (uint64_t)at & ~(uint64_t)(PAGE - 1);
-	const bool relro = (uint64_t)at >= c->m->relro_first && (uint64_t)at < c->m->relro_end;
+	const bool relro = (uint64_t)at >= m->relro_first && (uint64_t)at < m->relro_end;
 
+	if (hook_changes && !hook_changes(at, &to, sizeof(to), false))
+		return false;
+	if (hook_deferred)
+		return true;
 	if (relro && mprotect((void *)page, PAGE, PROT_READ | PROT_WRITE))
 		return false;
 	__atomic_store_n((uint64_t *)(void *)at, to, __ATOMIC_RELEASE);
@@ -169,9 +197,11 @@ static uint64_t point_target(const struct patch *c, const struct plan_point *q)
 	case PLAN_ENTRY:
 		if (!is_entry(at, q->size))
 			return 0;
-		return hook_thunk(c->area, number, (uint64_t)at + q->size, has_values(c, q));
+		return hook_thunk(c->area, number, (uint64_t)at + q->size, is_slow(c, q));
 	case PLAN_MCOUNT:
-		return is_call(at, q->size) ? hook_thunk_call(c->area, number) : 0;
+		if (!is_call(at, q->size))
+			return 0;
+		return hook_thunk_call(c->area, number, (uint64_t)at + q->size, is_slow(c, q));
 	case PLAN_XRAY_ENTER:
 	case PLAN_XRAY_EXIT:
 	case PLAN_XRAY_TAIL:
@@ -189,26 +219,20 @@ static uint64_t point_target(const struct patch *c, const struct plan_point *q)
 
 static bool point_write(const struct patch *c, const struct plan_point *q, uint64_t to)
 {
-	uint8_t *at = (uint8_t *)(q->address + c->m->shift);
+	uint8_t *const at = (uint8_t *)(q->address + c->m->shift);
 
 	if (!to)
 		return false;
 	switch (q->kind) {
 	case PLAN_ENTRY:
-		write_branch(at, 0xE9, to);
-		return true;
 	case PLAN_MCOUNT:
-		if (q->size > JUMP)
-			*at++ = NOP;
-		write_branch(at, 0xE8, to);
-		return true;
+		return branch_write(at, 0xE9, to);
 	case PLAN_SLOT:
-		return slot_write(c, at, to);
+		return hook_slot_write(c->m, at, to);
 	case PLAN_CALLED:
 		return true;
 	}
-	sled_write(c, q, at, to);
-	return true;
+	return sled_write(c, q, at, to);
 }
 
 static bool is_code(const struct plan_point *q)
@@ -280,7 +304,6 @@ void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t
 	bool thunks = false, code = false;
 	uint64_t patched, left = 0;
 
-	hook_list_range(m->first, m->end);
 	if (targets == MAP_FAILED)
 		return;
 	for (uint32_t i = 0; i < p->npoints; i++) {
@@ -290,13 +313,13 @@ void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t
 	}
 	/* Thunks are complete before anything leads to them. */
 	thunks = c.area && hook_area_done(c.area);
-	code = thunks && code_protect(&c, PROT_READ | PROT_WRITE | PROT_EXEC);
+	code = thunks && (hook_deferred || code_protect(&c, PROT_READ | PROT_WRITE | PROT_EXEC));
 	if (!code)
 		hook_say("memory that is written and executed is refused: functions may be missing "
 			 "in ",
 			 m->path);
 	patched = points_write(&c, targets, thunks, code);
-	if (code)
+	if (code && !hook_deferred)
 		code_protect(&c, PROT_READ | PROT_EXEC);
 	hook_counts.patched += patched;
 	hook_counts.refused += p->npoints - patched - left;

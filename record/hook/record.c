@@ -69,7 +69,7 @@ uint64_t hook_ticks(void)
 
 static char *page_next(char *at, uint64_t size, uint64_t place)
 {
-	const char *const end = spur_trace_here.end;
+	const char *const end = seam_load_pointer(&spur_trace_here.end);
 	struct page_call c = { at, size, place, NULL };
 
 	if (!core_on) {
@@ -77,6 +77,8 @@ static char *page_next(char *at, uint64_t size, uint64_t place)
 		seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
 		return NULL;
 	}
+	if (core_refuses())
+		return NULL;
 	if (place && !hook_here.paging && end && end < core_own.chunk_end)
 		hook_guarded(page_take, &c);
 	else
@@ -131,16 +133,23 @@ char *hook_record(uint32_t kind, uint32_t id, const uint64_t *payload, uint64_t 
  * The record becomes one that says nothing, then the place moves back to it, if no other record
  * came behind it. What is stored there next replaces it.
  */
-bool hook_take_back(char *record)
+uint32_t hook_take_back(char *record, uint64_t ticks)
 {
-	const uint64_t word = seam_load(record), words = word >> 4 & 15;
-	const uint64_t size = SPB_WORD + words * SPB_WORD;
-	const char *const end = spur_trace_here.end;
-	char *expected = record + size;
+	const char *const end = seam_load_pointer(&spur_trace_here.end);
+	uint64_t word, words, size;
+	char *expected;
 
+	/* In an earlier page, whose chunk may not be mapped any more. */
+	if ((uint64_t)(end - record) > SPUR_TRACE_PAGE)
+		return 0;
+	word = seam_load(record);
+	words = word >> 4 & 15;
+	size = SPB_WORD + words * SPB_WORD;
+	expected = record + size;
+	/* Where chunks are used again, another record may stand there now. */
 	if (words == SPB_LENGTH_FAR || spur_trace_here.at != expected ||
-	    (uint64_t)(end - record) > SPUR_TRACE_PAGE)
-		return false;
+	    word >> 32 != (ticks & UINT32_MAX))
+		return 0;
 	for (uint64_t i = SPB_WORD; i < size; i += SPB_WORD)
 		*(volatile uint64_t *)(void *)(record + i) = 0;
 	seam_store(record, SPB_PAD);
@@ -148,18 +157,24 @@ bool hook_take_back(char *record)
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		/* A signal handler recorded: what is taken back has to be skipped. */
 		seam_store(record, SPB_PAD | words << 4);
-	return true;
+	return word & 15;
 }
 
 /* --- from enter.S, where a page ends or the whole time is due --- */
 
-/* `p`: a place behind the page's end, with the whole record as `time`; or NULL, and the time. */
+/* In place of a place: the whole time is due. NULL is a place of a thread without a page. */
+#define TIME_IS_DUE ((char *)1)
+
+/*
+ * `p`: a place behind the page's end, with the whole record as `time`; or TIME_IS_DUE, and the
+ * time.
+ */
 bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time);
 bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t time);
 
 HOOK bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time)
 {
-	if (!p) {
+	if (p == TIME_IS_DUE) {
 		hook_record((uint32_t)word & 15, (uint32_t)word >> 8, NULL, 0, time);
 		return false;
 	}
@@ -171,7 +186,7 @@ HOOK bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time)
 
 HOOK bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t time)
 {
-	if (!p) {
+	if (p == TIME_IS_DUE) {
 		hook_record(SPB_ENTER, 0, &address, SPB_WORD, time);
 		return false;
 	}

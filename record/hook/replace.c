@@ -12,12 +12,8 @@
 
 enum { FRAMES = 1024, JMP_BUF_RSP = 6, JMP_BUF_ROTATED = 17 };
 
-typedef void *(*find_function)(void *module, const char *name);
-
 /* --- the linker --- */
 
-HOOK find_function hook_real_dlsym(void);
-HOOK void *(*hook_real_dlopen(void))(const char *name, int flags);
 HOOK bool hook_may_wrap(const char *name);
 
 /* The version that all of glibc's have on this machine. */
@@ -26,12 +22,12 @@ static void *linker_find(const char *name)
 	return dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5");
 }
 
-find_function hook_real_dlsym(void)
+hook_find_function hook_real_dlsym(void)
 {
-	static find_function real;
+	static hook_find_function real;
 
 	if (!real)
-		real = (find_function)linker_find("dlsym");
+		real = (hook_find_function)linker_find("dlsym");
 	return real;
 }
 

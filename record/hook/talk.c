@@ -11,6 +11,7 @@
 
 enum { PATIENCE = 20, STRING_MOST = 512 };
 
+const char *hook_socket;
 static int connection = -1;
 
 static bool send_message(uint32_t type, const void *body, size_t size, const char *text,
@@ -75,7 +76,7 @@ static uint64_t start_time(void)
 
 static bool call_up(void)
 {
-	const char *const path = getenv("SPUR_RECORD");
+	const char *const path = hook_socket ? hook_socket : getenv("SPUR_RECORD");
 	const struct timeval patience = { PATIENCE, 0 };
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
@@ -144,14 +145,20 @@ static bool functions_good(const struct plan_head *p)
 {
 	const struct plan_function *const f = part(p, p->functions);
 	const struct plan_arg *const a = part(p, p->args);
+	const struct plan_condition *const c = part(p, p->conditions);
 
 	for (uint32_t i = 0; i < p->nfunctions; i++)
-		if ((f[i].name && f[i].name >= p->ntexts) || f[i].nargs > HOOK_ARGS_MOST ||
+		if ((f[i].name && f[i].name >= p->ntexts) || f[i].conditions > p->nconditions ||
+		    f[i].nconditions > p->nconditions - f[i].conditions ||
+		    f[i].nargs > HOOK_ARGS_MOST ||
 		    f[i].nresults > HOOK_ARGS_MOST || f[i].args > p->nargs ||
 		    (uint32_t)f[i].nargs + f[i].nresults > p->nargs - f[i].args)
 			return false;
 	for (uint32_t i = 0; i < p->nargs; i++)
 		if (a[i].name >= p->ntexts)
+			return false;
+	for (uint32_t i = 0; i < p->nconditions; i++)
+		if (c[i].text >= p->ntexts)
 			return false;
 	return true;
 }
@@ -165,6 +172,7 @@ static bool plan_good(const struct plan_head *p, uint64_t size)
 	    !fits(p, p->functions, p->nfunctions, sizeof(struct plan_function)) ||
 	    !fits(p, p->points, p->npoints, sizeof(struct plan_point)) ||
 	    !fits(p, p->args, p->nargs, sizeof(struct plan_arg)) ||
+	    !fits(p, p->conditions, p->nconditions, sizeof(struct plan_condition)) ||
 	    p->texts > p->size || p->ntexts > p->size - p->texts)
 		return false;
 	if (p->ntexts && ((const char *)part(p, p->texts))[p->ntexts - 1])

@@ -215,12 +215,28 @@ uint64_t hook_thunk(struct hook_area *a, uint32_t number, uint64_t body, bool fu
 	return (uint64_t)t;
 }
 
-uint64_t hook_thunk_call(struct hook_area *a, uint32_t number)
+uint64_t hook_thunk_call(struct hook_area *a, uint32_t number, uint64_t body, bool full)
 {
-	const uint64_t enter = hook_island(a, hook_call_id);
-	uint8_t *p, *const t = thunk_new(a, number, &p);
+	static const uint8_t drop[] = { 0x48, 0x8D, 0x64, 0x24, 0x08 }; /* lea 8(%rsp), %rsp */
+	const uint64_t enter = hook_island(a, hook_call_enter);
+	const uint64_t leave = hook_island(a, full ? hook_exit_full : hook_exit);
+	uint8_t *p, *jump, *call, *const t = thunk_new(a, number, &p);
 
-	if (t)
-		rel32(p, 0xE9, enter);
+	if (!t)
+		return 0;
+	memcpy(t + BODY_AT, &body, sizeof(body));
+	p = rel32(p, 0xE8, enter);
+	jump = p;
+	call = p + 2;
+	p = jump + HOOK_CALL_BACK;
+	*p++ = 0x6A; /* push $0 */
+	*p++ = 0;
+	p = rel32(p, 0xE9, leave);
+	rel32(call, 0xE8, (uint64_t)p);
+	memcpy(p, drop, sizeof(drop));
+	p += sizeof(drop);
+	jump[0] = 0x72; /* jc */
+	jump[1] = (uint8_t)(p - call);
+	body_enter(t, p, body, true);
 	return (uint64_t)t;
 }

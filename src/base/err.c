@@ -14,6 +14,7 @@
 #include "base/libc.h"
 #include "base/mem.h"
 #include "base/os.h"
+#include "base/pool.h"
 
 enum {
 	SPARE_GROUPS = 256, /* the last groups are kept for the "..." file of each code */
@@ -79,8 +80,7 @@ enum spur_status err_nomem(struct spur_error *err)
 }
 
 struct diag_store {
-	struct arena arena; /* of names and texts */
-	struct diag_group *groups;
+	struct diag_group *groups; /* in the pool, as names and texts */
 	uint32_t ngroups;
 	size_t cap; /* of the groups */
 	size_t last; /* group of the last diag_add(): damage comes in bursts */
@@ -113,12 +113,18 @@ void diag_free(struct diag_log *log)
 {
 	struct diag_store *store = store_of(log);
 
-	if (store) {
-		arena_free(&store->arena);
-		mem_free(store->index);
-		mem_free(store->groups);
+	for (uint32_t i = 0; store && i < store->ngroups; i++) {
+		struct diag_group *g = &store->groups[i];
+
+		pool_strfree(g->file);
+		for (uint32_t k = 0; k < g->nkept; k++)
+			pool_strfree(g->kept[k].text);
 	}
-	mem_free(store);
+	if (store) {
+		mem_free(store->index);
+		pool_free(store->groups, store->cap * sizeof(*store->groups));
+	}
+	pool_free(store, sizeof(*store));
 	diag_init(log);
 }
 
@@ -204,19 +210,36 @@ static bool index_make(struct diag_store *store)
 	return store->index != NULL;
 }
 
+/* Makes room for one more group. Returns false if out of memory or if there are too many. */
+static bool groups_grow(struct diag_store *store)
+{
+	const size_t cap = store->cap ? 2 * store->cap : 1, size = sizeof(*store->groups);
+	struct diag_group *groups;
+
+	if (store->ngroups < store->cap)
+		return true;
+	groups = cap <= DIAG_GROUPS ? pool_alloc(cap * size) : NULL;
+	if (!groups)
+		return false;
+	if (store->cap)
+		memcpy(groups, store->groups, store->cap * size);
+	pool_free(store->groups, store->cap * size);
+	store->groups = groups;
+	store->cap = cap;
+	return true;
+}
+
 /*
  * Adds a group that is not there; returns its number, or 0 if out of memory or if there are too
  * many.
  */
 static uint32_t group_add(struct diag_store *store, const char *code, const char *file)
 {
-	const char *name;
+	char *name;
 
-	if (!index_make(store) ||
-	    !mem_grow((void **)&store->groups, &store->cap, (size_t)store->ngroups + 1,
-		      sizeof(*store->groups), DIAG_GROUPS))
+	if (!index_make(store) || !groups_grow(store))
 		return 0;
-	name = arena_strdup(&store->arena, file, strlen(file));
+	name = pool_strdup(file, strlen(file));
 	if (!name)
 		return 0;
 	store->groups[store->ngroups] =
@@ -234,10 +257,9 @@ static struct diag_store *store_make(struct diag_log *log)
 
 	if (store)
 		return store;
-	store = mem_alloc(sizeof(*store));
+	store = pool_alloc(sizeof(*store));
 	if (!store)
 		return NULL;
-	arena_init(&store->arena);
 	store->suppressed = log->suppressed;
 	log->store = store;
 	log->stored = true;
@@ -276,7 +298,7 @@ static struct diag_group *group_get(struct diag_log *log, const char *code, cons
 static void group_keep(struct diag_log *log, struct diag_group *g, uint64_t off, const char *text,
 		       size_t len)
 {
-	char *copy = arena_strdup(&log->store->arena, text, len);
+	char *copy = pool_strdup(text, len);
 
 	if (!copy) {
 		log->overflow = true;

@@ -42,7 +42,7 @@ enum diag_level {
 
 struct diag_group {
 	const char *code;
-	const char *file; /* owned by the log */
+	char *file; /* owned by the log */
 	enum diag_level level;
 	uint64_t count;
 	uint64_t bytes_lost;

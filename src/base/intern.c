@@ -56,6 +56,11 @@ static unsigned seg_of(uint32_t id, uint32_t *at)
 	return k;
 }
 
+static size_t seg_entries(unsigned k)
+{
+	return (size_t)1 << (k + SEG_BITS);
+}
+
 /* The text of a known id. */
 static const char *text_of(const struct intern *in, uint32_t id)
 {
@@ -100,9 +105,9 @@ struct intern *intern_new(void)
 		in->seed = (uint64_t)(uintptr_t)in;
 	arena_init(&in->arena);
 	in->cap = TABLE_MIN;
-	in->table = mem_array(in->cap, sizeof(*in->table));
+	in->table = mem_table_alloc(in->cap, sizeof(*in->table));
 	if (pthread_mutex_init(&in->lock, NULL)) {
-		mem_free(in->table);
+		mem_table_free(in->table, in->cap, sizeof(*in->table));
 		mem_free(in);
 		return NULL;
 	}
@@ -117,10 +122,10 @@ void intern_free(struct intern *in)
 {
 	if (!in)
 		return;
-	for (size_t i = 0; i < SEGS; i++)
-		mem_free(atomic_load(&in->segs[i]));
+	for (unsigned i = 0; i < SEGS; i++)
+		mem_table_free(atomic_load(&in->segs[i]), seg_entries(i), sizeof(*in->segs[i]));
 	arena_free(&in->arena);
-	mem_free(in->table);
+	mem_table_free(in->table, in->cap, sizeof(*in->table));
 	pthread_mutex_destroy(&in->lock);
 	mem_free(in);
 }
@@ -143,7 +148,7 @@ static uint32_t *slot_find(const struct intern *in, const char *s, size_t len, u
 static bool table_grow(struct intern *in)
 {
 	const size_t cap = in->cap * 2;
-	uint32_t *table = mem_array(cap, sizeof(*table));
+	uint32_t *table = mem_table_alloc(cap, sizeof(*table));
 
 	if (!table)
 		return false;
@@ -159,7 +164,7 @@ static bool table_grow(struct intern *in)
 			k = (k + 1) & (cap - 1);
 		table[k] = in->table[i];
 	}
-	mem_free(in->table);
+	mem_table_free(in->table, in->cap, sizeof(*table));
 	in->table = table;
 	in->cap = cap;
 	return true;
@@ -179,7 +184,7 @@ static uint32_t entry_add(struct intern *in, const char *s, size_t len, uint32_t
 	if (2 * ((size_t)id + 1) > in->cap && !table_grow(in))
 		return INTERN_NONE;
 	if (!seg) {
-		seg = mem_array((size_t)1 << (k + SEG_BITS), sizeof(*seg));
+		seg = mem_table_alloc(seg_entries(k), sizeof(*seg));
 		if (!seg)
 			return INTERN_NONE;
 		atomic_store_explicit(&in->segs[k], seg, memory_order_release);
@@ -187,7 +192,7 @@ static uint32_t entry_add(struct intern *in, const char *s, size_t len, uint32_t
 	text = text_copy(&in->arena, s, len);
 	if (!text)
 		return INTERN_NONE;
-	assert(at < (uint32_t)1 << (k + SEG_BITS) && 2 * (size_t)(id + 1) <= in->cap);
+	assert(at < seg_entries(k) && 2 * (size_t)(id + 1) <= in->cap);
 	seg[at] = text;
 	*slot_find(in, s, len, hash) = id + 1;
 	atomic_store_explicit(&in->count, id + 1, memory_order_release);

@@ -25,7 +25,7 @@ static uint32_t *free_slot(uint32_t *slots, size_t cap, uint64_t hash, size_t *p
 static bool index_rehash(struct key_index *x, size_t cap, uint64_t seed, key_index_key *key_of,
 			 const void *list)
 {
-	uint32_t *slots = mem_array(cap, sizeof(*slots));
+	uint32_t *slots = mem_table_alloc(cap, sizeof(*slots));
 	size_t probes;
 
 	assert((cap & (cap - 1)) == 0 && 2 * x->count <= cap);
@@ -35,7 +35,7 @@ static bool index_rehash(struct key_index *x, size_t cap, uint64_t seed, key_ind
 		if (x->slots[i])
 			*free_slot(slots, cap, hash64(key_of(list, x->slots[i] - 1) ^ seed),
 				   &probes) = x->slots[i];
-	mem_free(x->slots);
+	mem_table_free(x->slots, x->cap, sizeof(*slots));
 	x->slots = slots;
 	x->cap = cap;
 	x->seed = seed;
@@ -71,6 +71,6 @@ bool key_index_add(struct key_index *x, uint32_t number, key_index_key *key_of, 
 
 void key_index_free(struct key_index *x)
 {
-	mem_free(x->slots);
+	mem_table_free(x->slots, x->cap, sizeof(*x->slots));
 	*x = (struct key_index){ 0 };
 }

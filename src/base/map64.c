@@ -28,7 +28,7 @@ static struct map64_slot *slot_for(struct map64_slot *slots, size_t cap, uint64_
 
 static bool map64_rehash(struct map64 *m, size_t cap, uint64_t seed)
 {
-	struct map64_slot *slots = mem_array(cap + 1, sizeof(*slots));
+	struct map64_slot *slots = mem_table_alloc(cap + 1, sizeof(*slots));
 	size_t probes;
 
 	assert((cap & (cap - 1)) == 0 && 2 * (m->count - m->zero) <= cap);
@@ -40,7 +40,7 @@ static bool map64_rehash(struct map64 *m, size_t cap, uint64_t seed)
 	}
 	if (m->zero)
 		slots[cap] = m->slots[m->cap];
-	mem_free(m->slots);
+	mem_table_free(m->slots, m->cap + 1, sizeof(*slots));
 	m->slots = slots;
 	m->cap = cap;
 	m->seed = seed;
@@ -103,6 +103,6 @@ struct map64_slot *map64_next(const struct map64 *m, size_t *i)
 
 void map64_free(struct map64 *m)
 {
-	mem_free(m->slots);
+	mem_table_free(m->slots, m->cap + 1, sizeof(*m->slots));
 	*m = (struct map64){ 0 };
 }

@@ -21,6 +21,7 @@ enum {
 	/* Up to here scratch memory is the heap's: there may be one for each of many streams. */
 	SCRATCH_HEAP = 1024,
 	SCRATCH_ANON = 16 << 20, /* from here on scratch memory is a file */
+	TABLE_HEAP = 1 << 20, /* below this, tables are in the heap; from here on, each is a file */
 	BLOCK_MIN = 512, /* each feed with damage has an arena */
 	BLOCK_MAX = 1 << 20,
 	ARENA_ALIGN = 16,
@@ -106,8 +107,7 @@ uint64_t mem_failures_all(void)
 	return __atomic_load_n(&of_all, __ATOMIC_RELAXED);
 }
 
-/* Counts one allocation; true where a test wants it to fail. */
-static bool mem_refused(void)
+bool mem_refused(void)
 {
 	const uint64_t at = atomic_load_explicit(&fail_at, memory_order_relaxed);
 	uint64_t n;
@@ -161,22 +161,28 @@ static void clear(char *p, size_t size)
 	memset(p, 0, size);
 }
 
+/* Returns the capacity of an array that grows for `need` elements: doubled, at most `limit`. */
+static size_t grown(size_t cap, size_t need, size_t size, size_t limit)
+{
+	const size_t least = size < GROW_MIN ? GROW_MIN / size : 1;
+	size_t want = cap > limit / 2 ? limit : cap * 2;
+
+	if (want < least)
+		want = least < limit ? least : limit;
+	return want < need ? need : want;
+}
+
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 {
-	size_t want = *cap > limit / 2 ? limit : *cap * 2;
-	size_t bytes, least;
+	size_t want, bytes;
 	void *array;
 
 	assert(size && (*p || !*cap));
-	least = size < GROW_MIN ? GROW_MIN / size : 1;
 	if (need <= *cap)
 		return true;
 	if (need > limit)
 		return false;
-	if (want < least)
-		want = least < limit ? least : limit;
-	if (want < need)
-		want = need;
+	want = grown(*cap, need, size, limit);
 	if (__builtin_mul_overflow(want, size, &bytes) || bytes > PTRDIFF_MAX)
 		return false;
 	/* Copied as bytes: `p` points at a pointer to some other type. */
@@ -210,18 +216,18 @@ static size_t scratch_bytes(size_t size)
 }
 
 /*
- * Returns MAP_FAILED (errno) if it fails. Without a file the memory is anonymous, but not if the
- * disk is full.
+ * Returns MAP_FAILED (errno) if it fails. Without a file, or for less than `anon` bytes, the memory
+ * is anonymous, but not if the disk is full.
  */
-static void *scratch_map(size_t bytes)
+static void *scratch_map(size_t bytes, size_t anon)
 {
-	const int fd = bytes >= SCRATCH_ANON ? temp_file_open() : -1;
+	const int fd = bytes >= anon ? temp_file_open() : -1;
 	void *p = MAP_FAILED;
 	int rc;
 
 	if (fd < 0)
 		return os_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			    0);
+			       0);
 	/* A hole that cannot be filled later would be a SIGBUS. */
 	do {
 		rc = os_posix_fallocate(fd, 0, (off_t)bytes);
@@ -235,19 +241,23 @@ static void *scratch_map(size_t bytes)
 	return p;
 }
 
-void *scratch_alloc(size_t size)
+/* As scratch_alloc(): a file from `anon` bytes on. */
+static void *scratch_new(size_t size, size_t anon)
 {
 	void *p = MAP_FAILED;
 
-	if (size <= SCRATCH_HEAP)
-		return mem_alloc(size);
 	errno = ENOMEM;
 	if (!mem_refused() && size <= PTRDIFF_MAX / 2)
-		p = scratch_map(scratch_bytes(size));
+		p = scratch_map(scratch_bytes(size), anon);
 	if (p != MAP_FAILED)
 		return p;
 	mem_failed(errno);
 	return NULL;
+}
+
+void *scratch_alloc(size_t size)
+{
+	return size <= SCRATCH_HEAP ? mem_alloc(size) : scratch_new(size, SCRATCH_ANON);
 }
 
 void scratch_free(void *p, size_t size)
@@ -256,6 +266,116 @@ void scratch_free(void *p, size_t size)
 		mem_free(p);
 	else if (p)
 		os_munmap(p, scratch_bytes(size));
+}
+
+bool scratch_reserve(void **p, size_t *cap, size_t need, size_t size)
+{
+	size_t want = *cap > SIZE_MAX / 2 ? need : *cap * 2, bytes;
+	void *array, *bigger;
+
+	if (need <= *cap)
+		return true;
+	want = want > need ? want : need;
+	if (__builtin_mul_overflow(want, size, &bytes))
+		return false;
+	bigger = scratch_alloc(bytes);
+	if (!bigger)
+		return false;
+	/* Copied as bytes: `p` points at a pointer to some other type. */
+	memcpy(&array, p, sizeof(array));
+	if (array) {
+		memcpy(bigger, array, *cap * size);
+		scratch_free(array, *cap * size);
+	}
+	memcpy(p, &bigger, sizeof(bigger));
+	*cap = want;
+	return true;
+}
+
+void *mem_table_alloc(size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return NULL;
+	return bytes < TABLE_HEAP ? mem_alloc(bytes) : scratch_new(bytes, TABLE_HEAP);
+}
+
+void mem_table_free(void *p, size_t count, size_t size)
+{
+	if (p && count * size < TABLE_HEAP)
+		mem_free(p);
+	else if (p)
+		os_munmap(p, scratch_bytes(count * size));
+}
+
+bool mem_table_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
+{
+	void *table, *bigger;
+	size_t want;
+
+	if (need <= *cap)
+		return true;
+	if (need > limit)
+		return false;
+	want = grown(*cap, need, size, limit);
+	if (want < TABLE_HEAP / size)
+		return mem_grow(p, cap, need, size, limit);
+	bigger = mem_table_alloc(want, size);
+	if (!bigger)
+		return false;
+	/* Copied as bytes: `p` points at a pointer to some other type. */
+	memcpy(&table, p, sizeof(table));
+	if (table)
+		memcpy(bigger, table, *cap * size);
+	mem_table_free(table, *cap, size);
+	memcpy(p, &bigger, sizeof(bigger));
+	*cap = want;
+	return true;
+}
+
+/* What a spare array begins with. */
+struct spare {
+	void *next;
+	size_t cap;
+};
+
+void mem_spare_put(struct mem_spare *s, void **p, size_t *cap)
+{
+	const struct spare head = { .next = s->first, .cap = *cap };
+	void *array;
+
+	memcpy(&array, p, sizeof(array));
+	if (!array)
+		return;
+	memcpy(array, &head, sizeof(head));
+	s->first = array;
+	array = NULL;
+	memcpy(p, &array, sizeof(array));
+	*cap = 0;
+}
+
+void mem_spare_take(struct mem_spare *s, void **p, size_t *cap)
+{
+	struct spare head;
+
+	if (!s->first)
+		return;
+	memcpy(&head, s->first, sizeof(head));
+	memcpy(p, &s->first, sizeof(s->first));
+	*cap = head.cap;
+	s->first = head.next;
+}
+
+void mem_spare_free(struct mem_spare *s)
+{
+	size_t cap;
+	void *array;
+
+	while (s->first) {
+		mem_spare_take(s, &array, &cap);
+		mem_free(array);
+	}
 }
 
 /* INVARIANT: the bytes of a block past `used` are zero; `size` is a multiple of ARENA_ALIGN. */
@@ -270,6 +390,19 @@ void arena_init(struct arena *a)
 	*a = (struct arena){ 0 };
 }
 
+void arena_init_scratch(struct arena *a)
+{
+	*a = (struct arena){ .scratch = true };
+}
+
+static void arena_block_free(const struct arena *a, struct arena_block *b)
+{
+	if (a->scratch)
+		mem_table_free(b, 1, sizeof(*b) + b->size);
+	else
+		mem_free(b);
+}
+
 /* A block for `size` more bytes; a large piece gets its own after the current block. */
 static struct arena_block *arena_block_add(struct arena *a, size_t size)
 {
@@ -281,7 +414,7 @@ static struct arena_block *arena_block_add(struct arena *a, size_t size)
 		want = BLOCK_MAX;
 	if (size > want / 4)
 		want = size = align_up(size, ARENA_ALIGN);
-	b = mem_alloc(sizeof(*b) + want);
+	b = a->scratch ? mem_table_alloc(1, sizeof(*b) + want) : mem_alloc(sizeof(*b) + want);
 	if (!b)
 		return NULL;
 	b->size = want;
@@ -366,7 +499,7 @@ void arena_reset(struct arena *a)
 	for (struct arena_block *b = a->blocks, *next; b; b = next) {
 		next = b->next;
 		if (b != keep)
-			mem_free(b);
+			arena_block_free(a, b);
 	}
 	if (keep) {
 		memset(keep->data, 0, keep->used);
@@ -381,6 +514,7 @@ void arena_join(struct arena *into, struct arena *from)
 {
 	struct arena_block **end = &into->blocks;
 
+	assert(!into->scratch && !from->scratch);
 	while (*end)
 		end = &(*end)->next;
 	*end = from->blocks;
@@ -392,7 +526,7 @@ void arena_free(struct arena *a)
 {
 	for (struct arena_block *b = a->blocks, *next; b; b = next) {
 		next = b->next;
-		mem_free(b);
+		arena_block_free(a, b);
 	}
-	arena_init(a);
+	*a = (struct arena){ .scratch = a->scratch };
 }

@@ -74,6 +74,11 @@ static inline uint64_t *mem_charge(uint64_t *counter)
  */
 void mem_fail_at(uint64_t n);
 uint64_t mem_count(void);
+/*
+ * Counts an allocation that does not use the functions above, and returns true if a test wants it
+ * to fail; the caller then calls mem_failed().
+ */
+bool mem_refused(void);
 
 /*
  * Zeroed scratch memory that may be large: from the heap up to 1 KiB, anonymous while small
@@ -83,14 +88,51 @@ uint64_t mem_count(void);
  */
 void *scratch_alloc(size_t size);
 void scratch_free(void *p, size_t size);
+/*
+ * Grows an array in scratch memory as mem_grow() does; free it with scratch_free(). Returns
+ * false, with nothing changed, if it fails.
+ */
+bool scratch_reserve(void **p, size_t *cap, size_t need, size_t size);
+
+/*
+ * Zeroed memory for `count` elements of `size` of a table that may have an entry for each of many
+ * threads or functions: from the heap while small (< 1 MiB), else scratch memory in a temporary
+ * file, so that private memory does not grow with the table. Returns NULL, with the errno counted
+ * (mem_failed()), if it fails. Free with mem_table_free() and the same numbers.
+ */
+void *mem_table_alloc(size_t count, size_t size);
+void mem_table_free(void *p, size_t count, size_t size);
+/* Grows a table as mem_grow() does an array; free it with mem_table_free() and its capacity. */
+bool mem_table_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
+
+/*
+ * Arrays that have become empty, for others to take: of a million threads only few may have open
+ * spans at a time. Zero-initialise. All arrays have elements of the same type, and room for 16
+ * bytes or more. Not thread-safe.
+ */
+struct mem_spare {
+	void *first;
+};
+
+/* Moves the array into `s`: `*p` becomes NULL and `*cap` 0. */
+void mem_spare_put(struct mem_spare *s, void **p, size_t *cap);
+/* Sets `*p`, which is NULL, to an array of `s` and `*cap` to its capacity; none if `s` is empty. */
+void mem_spare_take(struct mem_spare *s, void **p, size_t *cap);
+void mem_spare_free(struct mem_spare *s);
 
 /* Bump allocator: all of it is freed at once. Not thread-safe. */
 struct arena {
 	struct arena_block *blocks;
 	size_t used; /* bytes handed out */
+	bool scratch; /* see arena_init_scratch() */
 };
 
 void arena_init(struct arena *a);
+/*
+ * An arena whose blocks are tables (mem_table_alloc()), for what must be kept of each of many
+ * threads. Not for arena_join().
+ */
+void arena_init_scratch(struct arena *a);
 /* Returns zeroed memory, aligned to 16, or NULL if out of memory. */
 void *arena_alloc(struct arena *a, size_t size);
 /* The same without alignment, for text. */

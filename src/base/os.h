@@ -18,14 +18,17 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <linux/fs.h>
+#include <linux/futex.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -43,19 +46,35 @@ static inline int os_renameat2_direct(int from_dir, const char *from, int to_dir
 	return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
 }
 
+struct perf_event_attr;
+
+/* The C library has no function for it. */
+static inline int os_perf_event_open_direct(const struct perf_event_attr *attr, pid_t pid, int cpu,
+					    int group, unsigned long flags)
+{
+	return (int)syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
+}
+
+/* Wakes all that wait at the futex, also in other processes. */
+static inline int os_futex_wake_direct(const uint32_t *word)
+{
+	return (int)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
 /* Every call that passes through here. */
 #define OS_CALLS(X) \
 	X(open) X(openat) X(close) X(read) X(pread) X(write) X(pwrite) X(writev) X(lseek) \
 	X(fallocate) X(posix_fallocate) X(ftruncate) X(fsync) X(fdatasync) X(syncfs) \
-	X(rename) X(renameat) X(os_renameat2_direct) X(unlink) X(unlinkat) X(mkdir) X(mkostemp) \
-	X(stat) X(fstat) X(fstatat) X(access) X(realpath) X(fchmod) X(umask) \
+	X(rename) X(renameat) X(os_renameat2_direct) X(unlink) X(unlinkat) X(symlink) X(mkdir) \
+	X(mkostemp) X(stat) X(fstat) X(fstatat) X(access) X(realpath) X(fchmod) X(umask) \
 	X(opendir) X(readdir) X(closedir) X(fts_open) X(fts_read) X(fts_close) \
 	X(mmap) X(munmap) X(mremap) X(msync) X(madvise) X(memfd_create) \
 	X(pipe2) X(poll) X(dup2) X(fcntl) X(ioctl) X(isatty) \
 	X(socket) X(connect) X(bind) X(listen) X(accept4) X(send) X(recv) X(sendmsg) X(recvmsg) \
 	X(getsockopt) X(setsockopt) X(getaddrinfo) \
 	X(clock_gettime) X(nanosleep) X(getrandom) \
-	X(fork) X(execv) X(waitpid) X(kill) X(getpid) X(sched_getaffinity)
+	X(os_futex_wake_direct) X(fork) X(execv) X(waitpid) X(waitid) X(kill) X(ptrace) X(getpid) \
+	X(sched_getaffinity) X(os_perf_event_open_direct)
 
 #ifdef SPUR_OS_TEST
 struct os_calls {
@@ -174,6 +193,11 @@ static inline int os_unlink(const char *path)
 static inline int os_unlinkat(int dir, const char *path, int flags)
 {
 	return OS_CALL(unlinkat)(dir, path, flags);
+}
+
+static inline int os_symlink(const char *to, const char *path)
+{
+	return OS_CALL(symlink)(to, path);
 }
 
 static inline int os_mkdir(const char *path, mode_t mode)
@@ -309,6 +333,12 @@ static inline int os_fcntl(int fd, int command, int arg)
 	return OS_CALL(fcntl)(fd, command, arg);
 }
 
+/* Takes or gives back a lock of the open file (F_OFD_SETLK), without waiting. */
+static inline int os_lock(int fd, struct flock *lock)
+{
+	return OS_CALL(fcntl)(fd, F_OFD_SETLK, lock);
+}
+
 /* Gets the size of the terminal at `fd`. */
 static inline int os_window_size(int fd, struct winsize *size)
 {
@@ -403,6 +433,11 @@ static inline ssize_t os_getrandom(void *buf, size_t size, unsigned flags)
 
 /* --- processes --- */
 
+static inline int os_futex_wake(const uint32_t *word)
+{
+	return OS_CALL(os_futex_wake_direct)(word);
+}
+
 static inline pid_t os_fork(void)
 {
 	return OS_CALL(fork)();
@@ -418,10 +453,28 @@ static inline pid_t os_waitpid(pid_t pid, int *status, int options)
 	return OS_CALL(waitpid)(pid, status, options);
 }
 
+static inline int os_waitid(idtype_t what, id_t id, siginfo_t *info, int options)
+{
+	return OS_CALL(waitid)(what, id, info, options);
+}
+
 /* Async-signal-safe. */
 static inline int os_kill(pid_t pid, int sig)
 {
 	return OS_CALL(kill)(pid, sig);
+}
+
+#ifdef __GLIBC__
+typedef enum __ptrace_request os_ptrace_request;
+#else
+typedef int os_ptrace_request;
+#endif
+
+/* For requests whose result says only whether they succeeded. */
+static inline long os_ptrace(os_ptrace_request request, pid_t pid, uintptr_t address,
+			     uintptr_t data)
+{
+	return OS_CALL(ptrace)(request, pid, address, data);
 }
 
 static inline pid_t os_getpid(void)
@@ -432,6 +485,20 @@ static inline pid_t os_getpid(void)
 static inline int os_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
 	return OS_CALL(sched_getaffinity)(pid, size, set);
+}
+
+/* --- the kernel's events: perf_event_open(2) --- */
+
+static inline int os_perf_event_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
+				     int group, unsigned long flags)
+{
+	return OS_CALL(os_perf_event_open_direct)(attr, pid, cpu, group, flags);
+}
+
+/* `arg`: what the request takes, a pointer or a descriptor. */
+static inline int os_ioctl(int fd, unsigned long request, void *arg)
+{
+	return OS_CALL(ioctl)(fd, request, arg);
 }
 
 #endif

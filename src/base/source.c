@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/holes.h"
 #include "base/libc.h"
 #include "base/mem.h"
 #include "base/os.h"
@@ -756,9 +757,10 @@ static bool file_map(struct source *s, int fd, uint64_t size, uint64_t limit)
 		p = os_mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (p == MAP_FAILED)
 			return false;
-		os_madvise(p, (size_t)size, MADV_SEQUENTIAL);
 		s->data = p;
 		s->map_size = (size_t)size;
+		s->holes = holes_find(fd, size);
+		os_madvise(p, (size_t)size, holes_advice(s->holes, size));
 	}
 	s->size = size;
 	s->mapped = s->eof = true;
@@ -968,6 +970,21 @@ static void spill_free(struct source *s)
 	mem_free(sp);
 }
 
+struct source source_view(const uint8_t *data, uint64_t size)
+{
+	return (struct source){ .data = data, .size = size, .eof = true, .mapped = true,
+				.path = "", .error = &no_error };
+}
+
+bool source_keep_map(struct source *s)
+{
+	if (!s->map_size || s->error->code)
+		return false;
+	s->map_size = 0;
+	source_close(s);
+	return true;
+}
+
 void source_close(struct source *s)
 {
 	if (!s)
@@ -977,6 +994,7 @@ void source_close(struct source *s)
 	if (s->spill)
 		spill_free(s);
 	error_free(s);
+	holes_free(s->holes);
 	mem_free(s->copy);
 	mem_free(s);
 }

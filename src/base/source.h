@@ -32,6 +32,7 @@ struct source {
 	 */
 	bool replaced, cut;
 	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */
+	struct holes *holes; /* of the mapped file; NULL: none are known */
 	uint8_t *copy; /* of a small file; NULL: it is mapped, or read in pieces */
 	struct source_spill *spill; /* NULL when mapped */
 };
@@ -88,5 +89,17 @@ bool source_poll(struct source *s);
 /* Waits until `size >= end` or the input ends. Returns true if there are that many bytes. */
 bool source_need(struct source *s, uint64_t end);
 void source_close(struct source *s);
+
+/*
+ * Returns a source that has all of its bytes, which the caller keeps alive. It is for functions
+ * that take a source, and needs no source_close().
+ */
+struct source source_view(const uint8_t *data, uint64_t size);
+/*
+ * Closes a source that maps a whole file, but not the mapping, which is `data` and `size` until the
+ * caller unmaps it with os_munmap(). For very many files, as a source for each would be too much.
+ * Returns false, with nothing changed, if the source is another one or has failed.
+ */
+bool source_keep_map(struct source *s);
 
 #endif

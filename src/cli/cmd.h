@@ -45,6 +45,8 @@ struct opt {
 	/* Instead of `choices`: returns choice number i, or NULL after the last one. */
 	const char *(*choice)(size_t i);
 	int value; /* OPT_FILTER */
+	uint64_t least; /* OPT_INT, OPT_U64: the smallest value that is accepted */
+	/* OPT_CALL: takes the value. Returns false, maybe with v->err set, if it is not valid. */
 	bool (*call)(struct values *v, const char *text);
 	bool hidden; /* not in help: tests and compatibility */
 	unsigned need; /* only for commands that take this: enum cmd_takes */

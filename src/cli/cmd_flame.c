@@ -1,6 +1,7 @@
 /* spur flame: writes flame graphs. */
 #include <string.h>
 
+#include "cli/kept.h"
 #include "cli/run.h"
 #include "pass/flame.h"
 
@@ -19,6 +20,7 @@ static const struct opt options[] = {
 	  OPT_OWN(struct flame_options, sample_ns),
 	  .arg = "TIME",
 	  .help = "Show times as samples of TIME each instead of ns" },
+	KEPT_OPTION,
 	{ 0 }
 };
 

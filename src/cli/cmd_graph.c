@@ -1,4 +1,5 @@
 /* spur graph: shows the call tree, with equal paths summed. */
+#include "cli/kept.h"
 #include "cli/run.h"
 #include "pass/graph.h"
 
@@ -25,6 +26,7 @@ static const struct opt options[] = {
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.srcline),
 	  .help = "With --style=uftrace: show source files and lines" },
+	KEPT_OPTION,
 	{ 0 }
 };
 

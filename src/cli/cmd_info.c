@@ -32,11 +32,15 @@ const struct spur_cmd spur_cmd_info = {
 		"event, the numbers of events, threads and processes, the losses that the "
 		"recorder reported, the damage, and what else the format records: the program, "
 		"its arguments, the machine. The whole trace is read.\n"
+		"Of a recording's directory, also show what was recorded and how, when the "
+		"recording began and ended, how the program ended, and for each process whether "
+		"it ended and how many events it lost.\n"
 		"For net://HOST, a relay daemon of LTTng, list its sessions.\n"
 		"--json writes the schema of docs/jsonl.md.\n"
 		"--style=uftrace shows it in the layout of uftrace.",
 	.examples =
 		"spur info uftrace.data\tshow all\n"
+		"spur info prog.spur\thow the program was recorded, and how it ended\n"
 		"spur info --json uftrace.data | jq .damage\tonly the damage\n"
 		"spur info net://localhost\tthe live sessions\n",
 	.opts = options,

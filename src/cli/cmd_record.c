@@ -1,11 +1,14 @@
 /* spur record: runs a program and records its functions, library calls and own events. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/os.h"
 #include "cli/output.h"
+#include "cli/record_system.h"
 #include "cli/report_diag.h"
 #include "cli/run.h"
 #include "cli/signals.h"
@@ -19,27 +22,56 @@
 /* Its own options. */
 struct record_own {
 	struct convert_options convert; /* first: see target_take() */
+	struct kernel_options kernel;
 	struct rule_given *rules;
 	size_t nrules, rules_cap;
 	uint64_t min_size, ring, oneshot;
-	int64_t least;
-	int depth, match, on_signal;
-	bool starts_off, no_library_calls, arguments, list, keep, strict;
+	int64_t least, after, duration;
+	int depth, match, on_signal, keep_signal, snapshots, pid;
+	bool starts_off, keeps, has_after, no_library_calls, arguments, list, keep, strict;
 	const char *categories;
+	bool system, stop;
+	const char *providers;
 };
 
-enum { RULES_MOST = 1 << 16 };
+enum {
+	RULES_MOST = 1 << 16,
+	RING_USUAL = 64 << 20, /* bytes of each thread, with --on */
+	SNAPSHOTS = 10,
+	SNAPSHOTS_MOST = 200,
+	AFTER = 100000000, /* ns */
+	EVERY_LEAST = 1000000, /* ns */
+	SIZE_LEAST = 4096, /* bytes of a ring or a oneshot; less lacks its unit */
+};
 
 static const char *const match_words[] = { "regex", "glob", "exact",
 					   NULL }; /* enum pattern_kind is in match_kinds */
 static const enum pattern_kind match_kinds[] = { PATTERN_REGEX, PATTERN_GLOB, PATTERN_EXACT };
 
+/* In the arena, which a line that is refused leaves behind too. */
+static bool rules_grow(struct values *v)
+{
+	struct record_own *const own = v->own;
+	const size_t cap = own->rules_cap ? 2 * own->rules_cap : 16;
+	struct rule_given *rules;
+
+	if (own->nrules < own->rules_cap)
+		return true;
+	rules = cap <= RULES_MOST ? arena_alloc(&v->arena, cap * sizeof(*rules)) : NULL;
+	if (!rules)
+		return false;
+	if (own->nrules)
+		memcpy(rules, own->rules, own->nrules * sizeof(*rules));
+	own->rules = rules;
+	own->rules_cap = cap;
+	return true;
+}
+
 static bool add_rule(struct values *v, enum rule_what what, const char *text)
 {
 	struct record_own *own = v->own;
 
-	if (!*text || !mem_grow((void **)&own->rules, &own->rules_cap, own->nrules + 1,
-				sizeof(*own->rules), RULES_MOST))
+	if (!*text || !rules_grow(v))
 		return false;
 	own->rules[own->nrules++] = (struct rule_given){ what, text };
 	return true;
@@ -93,6 +125,16 @@ static bool take_on(struct values *v, const char *text)
 	return add_rule(v, RULE_ON, text);
 }
 
+static bool take_pid(struct values *v, const char *text)
+{
+	struct record_own *own = v->own;
+	char *end;
+	const long pid = strtol(text, &end, 10);
+
+	own->pid = pid > 0 && pid <= INT_MAX && !*end ? (int)pid : 0;
+	return own->pid;
+}
+
 static const struct {
 	const char *name;
 	int number;
@@ -101,24 +143,106 @@ static const struct {
 	{ "WINCH", SIGWINCH }, { "URG", SIGURG },   { "CONT", SIGCONT },
 };
 
+/* What a program does with these is its own affair, or nothing can be done with them. */
+static const char *const other_signals[] = {
+	"ABRT", "ALRM", "BUS",	"CHLD", "FPE",	"ILL",	"INT",	  "IO",	  "KILL",
+	"PIPE", "POLL", "PROF", "PWR",	"QUIT", "SEGV", "STKFLT", "STOP", "SYS",
+	"TERM", "TRAP", "TSTP", "TTIN", "TTOU", "XCPU", "XFSZ",	  "VTALRM", NULL,
+};
+
 static const char *signal_word(size_t i)
 {
 	return i < sizeof(signal_names) / sizeof(signal_names[0]) ? signal_names[i].name : NULL;
+}
+
+static const char *signal_bare(const char *text)
+{
+	return strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
+}
+
+/* Returns 0 if it is not one of them. */
+static int signal_number(const char *text)
+{
+	text = signal_bare(text);
+	for (size_t i = 0; signal_word(i); i++)
+		if (strcmp(text, signal_word(i)) == 0)
+			return signal_names[i].number;
+	return 0;
+}
+
+/* Returns true if no recording can be told anything by that signal. */
+static bool signal_is_other(const char *text)
+{
+	text = signal_bare(text);
+	for (size_t i = 0; other_signals[i]; i++)
+		if (strcmp(text, other_signals[i]) == 0)
+			return true;
+	return false;
 }
 
 static bool take_signal(struct values *v, const char *text)
 {
 	struct record_own *own = v->own;
 
-	if (strncmp(text, "SIG", 3) == 0)
-		text += 3;
-	for (size_t i = 0; signal_word(i); i++)
-		if (strcmp(text, signal_word(i)) == 0) {
-			own->on_signal = signal_names[i].number;
-			own->starts_off = true;
-			return true;
-		}
+	own->on_signal = signal_number(text);
+	own->starts_off = true;
+	return own->on_signal;
+}
+
+static bool take_keep(struct values *v, const char *text)
+{
+	struct record_own *own = v->own;
+	const int number = signal_number(text);
+
+	own->keeps = true;
+	own->keep_signal = number ? number : own->keep_signal;
+	if (number)
+		return true;
+	if (!signal_is_other(text))
+		return add_rule(v, RULE_KEEP, text);
+	err_set(&v->err, SPUR_ERR_USAGE,
+		"--on: expected USR1, USR2, HUP, WINCH, URG or CONT, found the signal %s, which "
+		"%s; a function of that name is '^%s$'",
+		text,
+		strcmp(signal_bare(text), "KILL") == 0 || strcmp(signal_bare(text), "STOP") == 0
+			? "no program can catch"
+			: "is left to the program",
+		text);
 	return false;
+}
+
+static bool take_after(struct values *v, const char *text)
+{
+	struct record_own *own = v->own;
+
+	own->has_after = true;
+	if (text_duration(text, 0, &own->after))
+		return true;
+	err_set(&v->err, SPUR_ERR_USAGE, "--after: expected a time like 100ms, found \"%s\"", text);
+	return false;
+}
+
+/* Names of counters, with commas. */
+static bool take_counters(struct values *v, const char *text)
+{
+	struct record_own *own = v->own;
+
+	for (;;) {
+		const size_t len = strcspn(text, ",");
+		const int number = kernel_counter(text, len);
+
+		if (number < 0)
+			return false;
+		own->kernel.counters |= UINT64_C(1) << number;
+		text += len;
+		if (!*text++)
+			return true;
+	}
+}
+
+static const char *counter_word(size_t i)
+{
+	return kernel_counter_name((unsigned)i);
 }
 
 static const struct opt options[] = {
@@ -127,7 +251,8 @@ static const struct opt options[] = {
 	  .type = OPT_CALL,
 	  .call = take_only,
 	  .arg = "PATTERN",
-	  .help = "Record only these functions, whatever they call; may be repeated" },
+	  .help = "Record only these functions and library calls, whatever they call; "
+		  "may be repeated" },
 	{ .name = "notrace",
 	  .letter = 'N',
 	  .type = OPT_CALL,
@@ -162,6 +287,7 @@ static const struct opt options[] = {
 	  .letter = 'D',
 	  .type = OPT_INT,
 	  OPT_OWN(struct record_own, depth),
+	  .least = 1,
 	  .arg = "N",
 	  .help = "Record calls up to this depth" },
 	{ .name = "min-duration",
@@ -174,7 +300,8 @@ static const struct opt options[] = {
 	  .type = OPT_CALL,
 	  .call = take_library,
 	  .arg = "PATTERN",
-	  .help = "Of calls of functions of other libraries record only these" },
+	  .help = "Of calls of functions of other libraries record only these, and those that -F "
+		  "names" },
 	{ .name = "no-library-calls",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct record_own, no_library_calls),
@@ -213,6 +340,44 @@ static const struct opt options[] = {
 	  .arg = "SIGNAL",
 	  .choice = signal_word,
 	  .help = "Start without recording; the signal switches it on, and off again" },
+	{ .name = "on",
+	  .type = OPT_CALL,
+	  .call = take_keep,
+	  .arg = "WHEN",
+	  .help = "Keep the rings of all threads as they are: FUNC>TIME (a call that took "
+		  "longer), FUNC>=TIME, FUNC#N (its Nth call), FUNC (its first one), or a "
+		  "SIGNAL; may be repeated" },
+	{ .name = "after",
+	  .type = OPT_CALL,
+	  .call = take_after,
+	  .arg = "TIME",
+	  .help = "With --on: keep what follows for this long too (default: 100ms)" },
+	{ .name = "snapshots",
+	  .type = OPT_INT,
+	  OPT_OWN(struct record_own, snapshots),
+	  .least = 1,
+	  .arg = "N",
+	  .help = "With --on: keep at most N of each process (default: 10, at most 200)" },
+	{ .name = "switches",
+	  .type = OPT_FLAG,
+	  OPT_OWN(struct record_own, kernel.switches),
+	  .help = "Record when threads get and leave CPUs" },
+	{ .name = "page-faults",
+	  .type = OPT_FLAG,
+	  OPT_OWN(struct record_own, kernel.page_faults),
+	  .help = "Record page faults, with their addresses" },
+	{ .name = "counters",
+	  .type = OPT_CALL,
+	  .call = take_counters,
+	  .arg = "LIST",
+	  .choice = counter_word,
+	  .help = "Record these counters at intervals, of the program as a whole or of each "
+		  "process (docs/recording.md)" },
+	{ .name = "every",
+	  .type = OPT_DURATION,
+	  OPT_OWN(struct record_own, kernel.every),
+	  .arg = "TIME",
+	  .help = "With --counters: the interval (default: 10ms, at least 1ms)" },
 	{ .name = "categories",
 	  .type = OPT_LIST,
 	  OPT_OWN(struct record_own, categories),
@@ -221,13 +386,27 @@ static const struct opt options[] = {
 	{ .name = "ring",
 	  .type = OPT_U64,
 	  OPT_OWN(struct record_own, ring),
+	  .least = SIZE_LEAST,
 	  .arg = "SIZE",
-	  .help = "Keep only the last SIZE bytes of each thread" },
+	  .help = "Keep only the last SIZE bytes of each thread (default with --on: 64M)" },
 	{ .name = "oneshot",
 	  .type = OPT_U64,
 	  OPT_OWN(struct record_own, oneshot),
+	  .least = SIZE_LEAST,
 	  .arg = "SIZE",
 	  .help = "Keep only the first SIZE bytes of each process" },
+	{ .name = "pid",
+	  .letter = 'p',
+	  .type = OPT_CALL,
+	  .call = take_pid,
+	  .arg = "PID",
+	  .help = "Record this process, which runs already, until Ctrl-C; it goes on as it was "
+		  "before" },
+	{ .name = "for",
+	  .type = OPT_DURATION,
+	  OPT_OWN(struct record_own, duration),
+	  .arg = "TIME",
+	  .help = "With --pid: record for this long" },
 	{ .name = "to",
 	  .type = OPT_CALL,
 	  .call = target_take,
@@ -247,7 +426,23 @@ static const struct opt options[] = {
 	{ .name = "list",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct record_own, list),
-	  .help = "Show what would be recorded of the program, and do not run it" },
+	  .help = "Show what would be recorded of the program, and do not run it; without a "
+		  "program: which programs have the tracing library, and what they record" },
+	{ .name = "system",
+	  .type = OPT_FLAG,
+	  OPT_OWN(struct record_own, system),
+	  .help = "Run no program, but record all programs of this user that have the tracing "
+		  "library, until Ctrl-C or spur record --stop" },
+	{ .name = "providers",
+	  .type = OPT_LIST,
+	  OPT_OWN(struct record_own, providers),
+	  .arg = "PATTERN",
+	  .help = "With --system: only programs of these names, as file names are matched (* and "
+		  "?); may be repeated" },
+	{ .name = "stop",
+	  .type = OPT_FLAG,
+	  OPT_OWN(struct record_own, stop),
+	  .help = "End the session of --system that is going on" },
 	{ .name = "symbols-dir",
 	  .type = OPT_STRING,
 	  OPT_COMMON(open.symbol_dirs),
@@ -288,6 +483,15 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+/*
+ * The share that recording had in the CPU time. Processes that were left behind, and children that
+ * nothing waited for, recorded events in time that is not counted, so it has a bound.
+ */
+static double cost_percent(int64_t cost, int64_t cpu)
+{
+	return cost < cpu ? 100 * (double)cost / (double)cpu : 100;
+}
+
 /* Says what was recorded. */
 static void summarize(const struct recorder_result *r, const char *path, bool is_ring,
 		      bool shows_command)
@@ -295,7 +499,7 @@ static void summarize(const struct recorder_result *r, const char *path, bool is
 	struct spur_error err = { 0 };
 	struct summary s;
 	const enum spur_status st = summary_read(&s, r->path, &err);
-	char size[32], lost[64] = "none lost", cost[64] = "";
+	char size[32], lost[64] = "none lost", cost[80] = "";
 
 	if (st == SPUR_WARN) {
 		say("warning: %s: nothing was recorded: the program did not load the recorder",
@@ -310,9 +514,9 @@ static void summarize(const struct recorder_result *r, const char *path, bool is
 	if (s.lost)
 		snprintf(lost, sizeof(lost), "%llu lost", (unsigned long long)s.lost);
 	/* What a ring has overwritten cost time too. */
-	if (!is_ring)
-		snprintf(cost, sizeof(cost), "; about %.1f%% of %.3f s for recording",
-			 r->ns ? 100 * (double)s.cost_ns / (double)r->ns : 0, (double)r->ns / 1e9);
+	if (!is_ring && r->cpu_ns > 0)
+		snprintf(cost, sizeof(cost), "; about %.1f%% of %.3f s of CPU time for recording",
+			 cost_percent(s.cost_ns, r->cpu_ns), (double)r->cpu_ns / 1e9);
 	say("%s: %llu event%s, %s; %llu process%s, %llu thread%s; %s%s", path,
 	    (unsigned long long)s.events, plural(s.events), lost, (unsigned long long)s.files,
 	    s.files == 1 ? "" : "es", (unsigned long long)s.threads, plural(s.threads), size, cost);
@@ -382,6 +586,23 @@ static int convert(struct values *v, const char *path)
 					       .is_dir = writer->is_dir });
 }
 
+/*
+ * Opens what is to be written after the run, and leaves it as it was: what would be refused then is
+ * refused now. A pipe is left alone, as its reader would see it end.
+ */
+static enum spur_status try_output(struct values *v, bool is_dir, struct spur_error *err)
+{
+	struct output out = { .force = false };
+	enum spur_status st;
+	struct stat now;
+
+	if (os_stat(v->output, &now) == 0 && !S_ISREG(now.st_mode) && !S_ISDIR(now.st_mode))
+		return SPUR_OK;
+	st = is_dir ? run_output_dir(v, &out) : output_open(&out, v->output, v->force, err);
+	output_close(&out, false, NULL);
+	return st;
+}
+
 static enum spur_status check_target(struct values *v, struct spur_error *err)
 {
 	const struct record_own *own = v->own;
@@ -400,7 +621,9 @@ static enum spur_status check_target(struct values *v, struct spur_error *err)
 	if (is_given(v->output) && !v->force)
 		return err_set(err, SPUR_ERR_USAGE, "%s: file exists; use --force to overwrite",
 			       v->output);
-	return writer_check(writer_find(own->convert.to), own->convert.settings, err);
+	if (writer_check(writer_find(own->convert.to), own->convert.settings, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	return try_output(v, writer_find(own->convert.to)->is_dir, err);
 }
 
 /* --- the run --- */
@@ -418,7 +641,8 @@ static int record(struct values *v, const struct recorder_options *o)
 		err_nomem(&v->err);
 		return run_error(&v->err);
 	}
-	if (recorder_run(&mine, &r, &err) == SPUR_FAIL) {
+	if ((own->pid ? recorder_attach(&mine, own->pid, own->duration, &r, &err)
+		      : recorder_run(&mine, &r, &err)) == SPUR_FAIL) {
 		recorder_free(&r);
 		return run_error(&err);
 	}
@@ -479,7 +703,11 @@ static int run_with(struct values *v, struct rules *rules)
 			      .depth = (uint32_t)own->depth,
 			      .ring = own->ring ? own->ring : own->oneshot,
 			      .least = (uint64_t)own->least,
-			      .on_signal = (uint32_t)own->on_signal },
+			      .on_signal = (uint32_t)own->on_signal,
+			      .keep_after = (uint64_t)own->after,
+			      .keeps = own->keeps ? (uint32_t)own->snapshots : 0,
+			      .keep_signal = (uint32_t)own->keep_signal },
+		.kernel = own->kernel,
 		.say = say,
 		.restore_signals = signals_restore,
 	};
@@ -489,12 +717,80 @@ static int run_with(struct values *v, struct rules *rules)
 		err_nomem(&v->err);
 		return run_error(&v->err);
 	}
-	memcpy(argv, v->operands, v->noperands * sizeof(*argv));
+	if (v->noperands)
+		memcpy(argv, v->operands, v->noperands * sizeof(*argv));
 	o.argv = argv;
 	rules->min_size = own->min_size;
 	rules->library_calls = !own->no_library_calls;
 	rules->all_arguments = own->arguments;
 	return own->list ? list(v, &o) : record(v, &o);
+}
+
+/* Fills what the options about counters leave open. */
+static enum spur_status check_counters(struct kernel_options *k, struct spur_error *err)
+{
+	if (k->every && !k->counters)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "--every: expected --counters too, found none");
+	if (k->every && k->every < EVERY_LEAST)
+		return err_set(err, SPUR_ERR_USAGE, "--every: expected at least 1ms, found less");
+	k->every = k->every ? k->every : KERNEL_EVERY;
+	return SPUR_OK;
+}
+
+/* Fills what the options about snapshots leave open. */
+static enum spur_status check_keeping(struct record_own *own, struct spur_error *err)
+{
+	if (!own->keeps)
+		return own->has_after || own->snapshots
+			       ? err_set(err, SPUR_ERR_USAGE,
+					 "--after and --snapshots: expected --on too, found none")
+			       : SPUR_OK;
+	if (own->oneshot)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "expected one of --on and --oneshot, found both");
+	if (own->snapshots > SNAPSHOTS_MOST)
+		return err_set(err, SPUR_ERR_USAGE, "--snapshots: expected 1 to %d, found %d",
+			       SNAPSHOTS_MOST, own->snapshots);
+	own->ring = own->ring ? own->ring : RING_USUAL;
+	own->after = own->has_after ? own->after : AFTER;
+	own->snapshots = own->snapshots ? own->snapshots : SNAPSHOTS;
+	return SPUR_OK;
+}
+
+/* The forms without a program. */
+static int run_without(struct values *v)
+{
+	struct record_own *own = v->own;
+	const struct record_system how = { .mode = own->ring	  ? RECORDER_RING
+						   : own->oneshot ? RECORDER_ONESHOT
+								  : RECORDER_STREAM,
+					   .size = own->ring ? own->ring : own->oneshot,
+					   .categories = own->categories,
+					   .providers = own->providers };
+	const int forms = own->system + own->stop + own->list;
+
+	if (v->noperands)
+		err_set(&v->err, SPUR_ERR_USAGE, "expected no program with --%s, found \"%s\"",
+			own->system ? "system" : "stop", v->operands[0]);
+	else if (forms > 1)
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"expected one of --system, --stop and --list, found several");
+	else if (own->ring && own->oneshot)
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"expected one of --ring and --oneshot, found both");
+	else if (own->nrules || own->convert.to)
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"functions and --to: expected a program with them, found none");
+	else if (own->providers && strpbrk(own->providers, "[\\/"))
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"--providers: expected the name of a file with * and ?, found \"%s\"",
+			own->providers);
+	if (v->err.code || run_check_units(v) == SPUR_FAIL)
+		return run_error(&v->err);
+	return own->system ? record_system_run(v, &how)
+	       : own->stop ? record_system_stop(v)
+			   : record_system_list(v);
 }
 
 static int record_run(const struct spur_cmd *cmd, struct values *v)
@@ -503,19 +799,31 @@ static int record_run(const struct spur_cmd *cmd, struct values *v)
 	struct rules rules = { 0 };
 	int code;
 
-	if (!v->noperands)
+	if (own->system || own->stop || (own->list && !v->noperands && !own->pid))
+		return run_without(v);
+	if (own->providers || v->json || v->jsonl)
+		err_set(&v->err, SPUR_ERR_USAGE, "%s: expected it without a program",
+			own->providers ? "--providers" : "--json and --jsonl");
+	else if (own->pid && (v->noperands || own->list))
+		err_set(&v->err, SPUR_ERR_USAGE, "--pid: expected no %s too, found %s",
+			v->noperands ? "program" : "--list",
+			v->noperands ? v->operands[0] : "one");
+	else if (own->duration && !own->pid)
+		err_set(&v->err, SPUR_ERR_USAGE, "--for: expected --pid too, found none");
+	else if (!v->noperands && !own->pid)
 		err_set(&v->err, SPUR_ERR_USAGE, "expected a program: spur %s %s", cmd->name,
 			cmd->usage);
 	else if (own->ring && own->oneshot)
 		err_set(&v->err, SPUR_ERR_USAGE,
 			"expected one of --ring and --oneshot, found both");
-	else if (check_target(v, &v->err) == SPUR_OK &&
+	else if (run_check_units(v) == SPUR_OK && check_keeping(own, &v->err) == SPUR_OK &&
+		 check_counters(&own->kernel, &v->err) == SPUR_OK &&
+		 check_target(v, &v->err) == SPUR_OK &&
 		 rules_add(&rules, own->rules, own->nrules, match_kinds[own->match], &v->err) ==
 			 SPUR_OK)
 		arguments_check(&rules, &v->err);
 	code = v->err.code ? run_error(&v->err) : run_with(v, &rules);
 	rules_free(&rules);
-	mem_free(own->rules);
 	return code;
 }
 
@@ -528,19 +836,24 @@ const struct spur_cmd spur_cmd_record = {
 		"recorded in any case. Functions are recorded if the program was built with "
 		"-fpatchable-function-entry=5, clang's -fxray-instrument, -pg, -mfentry or "
 		"-finstrument-functions, and points that it marks itself if it uses Spur's library "
-		"(docs/tracing.md).\n"
+		"(libspur-trace, "
+		"spur_trace(3)).\n"
 		"The recording is a directory that all commands read, also while the program runs, "
 		"and whatever ends it. Signals that end the program end the recording; if the "
 		"recorder is killed, the program goes on.\n"
+		"Without a program, --system records all programs of this user that have Spur's "
+		"library until Ctrl-C or --stop, and --list shows them.\n"
 		"The exit code is that of the program, 128 + N if signal N ended it. What the "
 		"recorder itself could not do has the codes below. docs/recording.md has more.",
 	.examples = "spur record ./prog --its-option\trecords into prog.spur\n"
 		    "spur record -o slow.spur -t 10us ./prog\twithout short calls\n"
 		    "spur record -F 'Parser::.*' -A 'parse@arg2/s' ./prog\tsome functions, with an "
 		    "argument\n"
-		    "spur record --to perfetto -o prog.pftrace ./prog\tconverts at once\n",
+		    "spur record --to perfetto -o prog.pftrace ./prog\tconverts at once\n"
+		    "spur record --system --ring 64M -o all.spur\tall programs that have the "
+		    "library\n",
 	.opts = options,
 	.own_size = sizeof(struct record_own),
-	.takes = TAKES_PROGRAM,
+	.takes = TAKES_PROGRAM | TAKES_JSON | TAKES_JSONL,
 	.run = record_run,
 };

@@ -2,6 +2,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "cli/kept.h"
 #include "cli/options_report.h"
 #include "cli/run.h"
 #include "pass/async.h"
@@ -53,6 +54,7 @@ static const struct opt options[] = {
 	  .hidden = true },
 	REPORT_LLVM_OPTION(struct report_own,
 			   "; up to 14 nested template arguments end in \"> >\""),
+	KEPT_OPTION,
 	{ 0 }
 };
 

@@ -9,11 +9,11 @@
 
 enum { WIDTH = 79, COLUMN = 27 };
 
-const char spur_summary[] = "reads program traces: who called what, when, and where the time went";
+const char spur_summary[] = "records and reads traces: who called what, when, and where time went";
 const char spur_description[] =
-	"Spur reads traces of running programs, whole or damaged, and shows them: as a list of "
-	"events, as nested calls, as tables, call graphs and flame graphs. It recognizes the "
-	"format by content.\n"
+	"Spur records programs, and reads traces of six formats, whole or damaged. It shows them "
+	"as a list of events, as nested calls, as tables, call graphs and flame graphs, converts "
+	"them, cuts, merges and repairs them. It recognizes the format by content.\n"
 	"A TRACE is a file, a directory, - for standard input, or net://HOST/host/NAME/SESSION, a "
 	"live session of LTTng's relay daemon. Files compressed by gzip, zstd, xz or bzip2 are "
 	"unpacked while they are read. Damage does not stop reading: it is located, counted and "

@@ -8,6 +8,7 @@
 #include "cli/report_diag.h"
 #include "cli/run.h"
 #include "cli/signals.h"
+#include "view/export.h"
 
 enum { WORDS = 64 };
 
@@ -95,6 +96,7 @@ int main(int argc, char **argv)
 	int code;
 
 	signals_install();
+	html_page = view_export;
 	if (argc < 2) {
 		say("expected a command; see spur -h");
 		return EXIT_USAGE;

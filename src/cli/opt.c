@@ -117,6 +117,17 @@ static void *value_field(const struct opt_value *w)
 	return base + w->opt->offset;
 }
 
+static bool value_small(const struct opt_value *w)
+{
+	const uint64_t least = w->opt->least;
+	const bool thousands = least >= 1024 && least % 1024 == 0;
+	char expected[48];
+
+	snprintf(expected, sizeof(expected), "at least %llu%s",
+		 (unsigned long long)(thousands ? least / 1024 : least), thousands ? "k" : "");
+	return value_bad(w, expected);
+}
+
 static bool value_int(const struct opt_value *w)
 {
 	struct text t = text_of(w->text);
@@ -125,7 +136,7 @@ static bool value_int(const struct opt_value *w)
 	if (!text_u64(&t, 10, &n) || t.len || n > INT_MAX)
 		return value_bad(w, "a number");
 	*(int *)value_field(w) = (int)n;
-	return true;
+	return n >= w->opt->least || value_small(w);
 }
 
 static bool value_u64(const struct opt_value *w)
@@ -144,7 +155,7 @@ static bool value_u64(const struct opt_value *w)
 	if ((t.len && !shift) || n > UINT64_MAX >> shift)
 		return value_bad(w, "a number, with k, m or g behind it at most");
 	*(uint64_t *)value_field(w) = n << shift;
-	return true;
+	return n << shift >= w->opt->least || value_small(w);
 }
 
 /* Appends a word to a list in `list[size]` with a comma between, if there is room. */
@@ -174,10 +185,12 @@ static bool value_choice(const struct opt_value *w)
 
 static bool value_call(const struct opt_value *w)
 {
-	char list[200] = "";
+	char list[240] = "";
 
 	if (w->opt->call(w->values, w->text))
 		return true;
+	if (w->values->err.code) /* the command's own message */
+		return false;
 	for (size_t i = 0; w->opt->choice && w->opt->choice(i); i++)
 		list_word(list, sizeof(list), w->opt->choice(i));
 	return value_bad(w, *list ? list : w->opt->arg ? w->opt->arg : "");

@@ -10,6 +10,7 @@
 #include "base/os.h"
 #include "base/source.h"
 #include "base/text.h"
+#include "cli/kept.h"
 #include "cli/output.h"
 #include "cli/pager.h"
 #include "cli/progress.h"
@@ -20,6 +21,8 @@
 #include "flow/open.h"
 #include "format/format.h"
 #include "model/symbol/demangle.h"
+#include "store/cache.h"
+#include "store/trace.h"
 
 /* Returns the trace to read if no operand names one, or NULL if there is no such trace. */
 static const char *default_trace(void)
@@ -237,6 +240,15 @@ static enum spur_status settle_render(struct values *v, const struct spur_pass *
 	return SPUR_OK;
 }
 
+enum spur_status run_check_units(struct values *v)
+{
+	if (!v->bare_option)
+		return SPUR_OK;
+	return err_set(&v->err, SPUR_ERR_USAGE,
+		       "--%s: expected a unit behind \"%s\": ns, us, ms, s, m or h",
+		       v->bare_option, v->bare_text);
+}
+
 static enum spur_status settle_filter(struct values *v, const struct spur_pass *pass)
 {
 	static const enum pattern_kind kinds[] = { [MATCH_REGEX] = PATTERN_REGEX,
@@ -245,10 +257,8 @@ static enum spur_status settle_filter(struct values *v, const struct spur_pass *
 						   [MATCH_SIMPLE] = PATTERN_EXACT };
 
 	assert(v->match >= 0 && (size_t)v->match < sizeof(kinds) / sizeof(kinds[0]));
-	if (v->bare_option && !pass->bare_times)
-		return err_set(&v->err, SPUR_ERR_USAGE,
-			       "--%s: expected a unit behind \"%s\": ns, us, ms, s, m or h",
-			       v->bare_option, v->bare_text);
+	if (!pass->bare_times && run_check_units(v) == SPUR_FAIL)
+		return SPUR_FAIL;
 	v->filter.bare_ns = pass->bare_times ? 1 : 0;
 	v->filter.numbers = v->render.form != FORM_TEXT || v->time == TIME_RAW ? MOMENT_TS
 			    : v->time == TIME_ABS			       ? MOMENT_CLOCK
@@ -448,10 +458,11 @@ static int run_end(struct run *r, enum spur_status st, bool reader_left)
 		filter_note_unmatched(env->filter, env->notes);
 	if (!reader_left)
 		r->damaged |= run_messages(r);
-	if (signals_stop == SIGNALS_INTERRUPT && !run_watches(r->v))
-		say("interrupted");
-	if (signals_stop == SIGNALS_INTERRUPT)
+	if (signals_stop == SIGNALS_INTERRUPT && !r->request->until_stopped) {
+		if (!run_watches(r->v))
+			say("interrupted");
 		return EXIT_INTERRUPTED;
+	}
 	return st == SPUR_FAIL ? run_error(env->err) : run_result(r, st);
 }
 
@@ -494,6 +505,7 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 
 static enum spur_status run_open(struct values *v, struct spur_trace **trace)
 {
+	*trace = NULL;
 	assert(v->ntraces && v->traces[0]);
 	if (v->ntraces == 1 && (v->noffsets || v->naligns))
 		return err_set(&v->err, SPUR_ERR_USAGE,
@@ -604,12 +616,8 @@ static bool run_may_replace(struct values *v, const char *path)
 	return good;
 }
 
-static enum spur_status run_output(struct run *r, struct output *o)
+enum spur_status run_output_dir(struct values *v, struct output *o)
 {
-	struct values *v = r->v;
-
-	if (!(r->request->is_copy ? cut_is_dir(r->env.trace) : r->request->is_dir))
-		return output_open(o, v->output, v->force, &v->err);
 	if (!v->output)
 		return err_set(&v->err, SPUR_ERR_USAGE,
 			       "the format is a directory: expected -o DIRECTORY");
@@ -618,8 +626,17 @@ static enum spur_status run_output(struct run *r, struct output *o)
 			       "%s: expected a trace, or an empty directory, found other files; "
 			       "write to another directory",
 			       v->output);
-	r->env.dir = &o->dir;
 	return output_open_dir(o, v->output, v->force, &v->err);
+}
+
+static enum spur_status run_output(struct run *r, struct output *o)
+{
+	struct values *v = r->v;
+
+	if (!(r->request->is_copy ? cut_is_dir(r->env.trace) : r->request->is_dir))
+		return output_open(o, v->output, v->force, &v->err);
+	r->env.dir = &o->dir;
+	return run_output_dir(v, o);
 }
 
 /* Opens the file beside an output that is a new file. */
@@ -664,7 +681,24 @@ static enum spur_status run_begin(struct run *r, struct output *o, struct watch 
 		return SPUR_FAIL;
 	if (!v->output && input_may_wait(v))
 		watch_begin(watch);
+	if (!r->env.trace && kept_open(v, r->pass, &r->env, &r->env.trace) == SPUR_OK)
+		return SPUR_OK;
 	return r->env.trace ? SPUR_OK : run_open(v, &r->env.trace);
+}
+
+/* Runs the pass. If it read a store that turned out to be damaged, it reads the trace instead. */
+static enum spur_status run_trusted(struct run *r)
+{
+	enum spur_status st = run_all(r);
+
+	if (st != SPUR_FAIL || !store_trace_is_damaged(r->env.trace))
+		return st;
+	filter_free(r->env.filter);
+	r->env.filter = NULL;
+	spur_close(r->env.trace);
+	out_clear(r->env.notes);
+	cache_drop(r->v->traces, r->v->ntraces, &r->v->open);
+	return run_open(r->v, &r->env.trace) == SPUR_FAIL ? SPUR_FAIL : run_all(r);
 }
 
 /* Runs the pass on the open trace and closes the output. Returns the exit code. */
@@ -685,7 +719,9 @@ static int run_analyse(struct run *r, struct output *o, struct watch *watch,
 				       .stop = &signals_stop,
 				       .limit = r->pass->limits_input ? r->v->render.limit : 0 };
 	run_mind_signals(r, true);
-	st = run_all(r);
+	if (r->request->draws)
+		progress_end(progress);
+	st = run_trusted(r);
 	watch_end(watch);
 	progress_end(progress);
 	st = run_close(r, o, st, &reader_left);
@@ -707,7 +743,8 @@ int run_pass(struct values *v, const struct run_request *request)
 	if (!r.pass)
 		return run_error(&v->err);
 	progress_begin(&progress, v, &o.out);
-	pager_begin(v);
+	if (!request->draws)
+		pager_begin(v);
 	run_mind_signals(&r, false);
 	if (run_begin(&r, &o, &watch) != SPUR_FAIL)
 		return run_analyse(&r, &o, &watch, &progress);

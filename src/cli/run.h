@@ -2,6 +2,7 @@
 #ifndef SPUR_CLI_RUN_H
 #define SPUR_CLI_RUN_H
 
+#include "cli/output.h"
 #include "cli/values.h"
 
 /* Writes the error's message. Returns its exit code. */
@@ -39,6 +40,8 @@ struct run_request {
 	struct run_options options[RUN_OPTIONS_MAX]; /* those left out are zeroed */
 	bool selective; /* an option besides the filter selects events: no result is exit code 1 */
 	bool writes_files; /* a signal must let the pass remove them */
+	bool until_stopped; /* runs until a signal comes, which is no interruption */
+	bool draws; /* the pass draws on the terminal: no pager, and no progress once it runs */
 	bool strict; /* write nothing if anything would be lost */
 	bool is_dir; /* the output is a directory; needs -o and implies writes_files */
 	/*
@@ -50,6 +53,14 @@ struct run_request {
 	bool is_copy;
 };
 
+/*
+ * Opens the directory that -o names as the output. Returns SPUR_FAIL, with v->err set, if it cannot
+ * be made, or if --force would replace a directory that is no trace. Requires output_close() in any
+ * case; `o` must be zeroed before.
+ */
+enum spur_status run_output_dir(struct values *v, struct output *o);
+/* Returns SPUR_FAIL, with v->err set, if a duration was given without a unit. */
+enum spur_status run_check_units(struct values *v);
 /* Opens the trace, runs the pass in the chosen style, reports the damage. Returns the exit code. */
 int run_pass(struct values *v, const struct run_request *request);
 /*

@@ -42,6 +42,7 @@ struct values {
 	const char *bare_option, *bare_text; /* the last duration without a unit; NULL: none */
 
 	/* Output. */
+	bool no_cache; /* read the trace, whatever stores are kept */
 	const char *style; /* layout of another tool; NULL: our own */
 	struct render_options render;
 	struct uftrace_options uftrace; /* accepted by all commands that uftrace has too */

@@ -44,6 +44,7 @@ struct edge {
 struct dot {
 	struct stacks stacks; /* must be the first */
 	enum statistic edge_label, vertex_label, color; /* STATS: none */
+	size_t frames;
 	uint32_t *of_frame; /* by frame: its vertex + 1, or 0 */
 	struct vertex *vertices;
 	size_t nvertices, vertices_cap;
@@ -59,8 +60,8 @@ static uint32_t vertex_of(struct dot *d, uint32_t frame)
 {
 	if (d->of_frame[frame])
 		return d->of_frame[frame] - 1;
-	if (!mem_grow((void **)&d->vertices, &d->vertices_cap, d->nvertices + 1,
-		      sizeof(*d->vertices), LIMIT))
+	if (!mem_table_grow((void **)&d->vertices, &d->vertices_cap, d->nvertices + 1,
+			    sizeof(*d->vertices), LIMIT))
 		return SPUR_NONE;
 	d->vertices[d->nvertices].frame = frame;
 	d->of_frame[frame] = (uint32_t)++d->nvertices;
@@ -82,7 +83,8 @@ static struct edge *edge_of(struct dot *d, uint32_t from, uint32_t to)
 	if (number != KEY_INDEX_NONE)
 		return &d->edges[number];
 	number = (uint32_t)d->nedges;
-	if (!mem_grow((void **)&d->edges, &d->edges_cap, d->nedges + 1, sizeof(*d->edges), LIMIT))
+	if (!mem_table_grow((void **)&d->edges, &d->edges_cap, d->nedges + 1, sizeof(*d->edges),
+			    LIMIT))
 		return NULL;
 	d->edges[number] = (struct edge){ .from = from, .to = to };
 	if (!key_index_add(&d->of_edge, number, edge_key, d))
@@ -256,7 +258,8 @@ static bool dot_finish(void *self)
 	struct out *o = d->stacks.write->out;
 	uint64_t most = 0, edge_most = 0;
 
-	d->of_frame = mem_array(stacks_frame_count(&d->stacks), sizeof(*d->of_frame));
+	d->frames = stacks_frame_count(&d->stacks);
+	d->of_frame = mem_table_alloc(d->frames, sizeof(*d->of_frame));
 	if (!d->of_frame || !stacks_order(&d->stacks) || !stacks_walk(&d->stacks, node_add, d))
 		return false;
 	for (size_t i = 0; i < d->nvertices; i++)
@@ -280,10 +283,10 @@ static void dot_close(void *self)
 {
 	struct dot *d = self;
 
-	mem_free(d->of_frame);
+	mem_table_free(d->of_frame, d->frames, sizeof(*d->of_frame));
 	key_index_free(&d->of_edge);
-	mem_free(d->vertices);
-	mem_free(d->edges);
+	mem_table_free(d->vertices, d->vertices_cap, sizeof(*d->vertices));
+	mem_table_free(d->edges, d->edges_cap, sizeof(*d->edges));
 	stacks_free(&d->stacks);
 	mem_free(d);
 }
@@ -328,8 +331,7 @@ const struct spur_writer spur_writer_dot = {
 	.name = "dot",
 	.title = "call graph in DOT, which Graphviz draws",
 	.endings = endings,
-	.fits = { WRITE_FITS(SPUR_BEGIN, SPUR_SPAN, WRITE_DEGRADED),
-		  [SPUR_SWITCH] = WRITE_DEGRADED,
+	.fits = { WRITE_FITS(SPUR_BEGIN, SPUR_SPAN, WRITE_DEGRADED), [SPUR_SWITCH] = WRITE_DEGRADED,
 		  [SPUR_SAMPLE] = WRITE_DEGRADED },
 	.dropped = "the format has sums of calls only",
 	.degraded = "only sums of the calls of one function by another are written",

@@ -26,8 +26,15 @@ enum {
 	KIND_INTERNAL = 1, /* Span.SpanKind */
 };
 
-enum reason { LOST_EPOCH = LOSS_OWN, LOST_TIME, LOST_UNSIGNED, LOST_TEXT, LOST_PAYLOAD, LOST_ASYNC,
-	      LOST_ASYNC_OPEN };
+enum reason {
+	LOST_EPOCH = LOSS_OWN,
+	LOST_TIME,
+	LOST_UNSIGNED,
+	LOST_TEXT,
+	LOST_PAYLOAD,
+	LOST_ASYNC,
+	LOST_ASYNC_OPEN
+};
 static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "the time of day is unknown: times are those of the trace's clock" },
 	{ LOSS_DEGRADED, "the format has no times before 1970: written at its start" },
@@ -64,7 +71,10 @@ struct otlp {
 	struct write *write;
 	struct spur_trace *trace;
 	uint32_t off_cpu; /* string id */
+	struct arena threads; /* in scratch memory */
 	struct map64 by_track; /* track to struct thread */
+	struct mem_spare spare; /* arrays `spans` of threads without open spans */
+	struct out spare_events; /* the buffer of the text of one of these */
 	struct map64 by_hash; /* hash of an async span to its number + 1 */
 	struct async *asyncs;
 	size_t nasyncs, asyncs_cap;
@@ -379,7 +389,7 @@ static struct thread *thread_of(struct otlp *p, uint32_t track)
 	t = (struct thread *)(uintptr_t)slot->value;
 	if (t)
 		return t;
-	t = mem_alloc(sizeof(*t));
+	t = arena_alloc(&p->threads, sizeof(*t));
 	if (!t)
 		return NULL;
 	out_to_memory(&t->events);
@@ -392,8 +402,8 @@ static struct thread *thread_of(struct otlp *p, uint32_t track)
 static uint64_t span_id(const struct otlp *p, struct thread *t, const struct spur_event *row)
 {
 	const struct spur_track *k = write_track(p->write, row->track);
-	const uint64_t words[] = { t->trace[1], (uint64_t)k->tid, k->kind, t->count++,
-				   (uint64_t)row->ts, row->off };
+	const uint64_t words[] = { t->trace[1], (uint64_t)k->tid,  k->kind,
+				   t->count++,	(uint64_t)row->ts, row->off };
 	uint64_t h = fnv_basis;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -512,7 +522,10 @@ static bool span_out(struct otlp *p, const struct span *s, struct out *o)
 
 static bool begin(struct otlp *p, struct thread *t, const struct spur_event *row)
 {
-	if (!mem_grow((void **)&t->spans, &t->cap, t->n + 1, sizeof(*t->spans), LIMIT))
+	if (!t->spans)
+		mem_spare_take(&p->spare, (void **)&t->spans, &t->cap);
+	/* Of very many threads most have few open spans. */
+	if (!mem_grow((void **)&t->spans, &t->cap, t->n + 1, sizeof(*t->spans), t->cap ? LIMIT : 1))
 		return false;
 	t->spans[t->n++] = (struct open_span){ .begin = *row,
 					       .id = span_id(p, t, row),
@@ -536,8 +549,7 @@ static bool point_out(struct otlp *p, struct thread *t, const struct spur_event 
 }
 
 /* An event of the innermost open span of its track. Returns false if out of memory. */
-static bool event_out(struct otlp *p, struct thread *t, const struct spur_event *row,
-		      struct out *o)
+static bool event_out(struct otlp *p, struct thread *t, const struct spur_event *row, struct out *o)
 {
 	struct out *text = &t->events;
 	int64_t end;
@@ -549,6 +561,10 @@ static bool event_out(struct otlp *p, struct thread *t, const struct spur_event 
 		return point_out(p, t, row, end, o);
 	if (!args_read(p, row, &p->args))
 		return false;
+	if (!text->buf) {
+		*text = p->spare_events;
+		out_to_memory(&p->spare_events);
+	}
 	out_str(text, text->len > t->spans[t->n - 1].events ? "," : "");
 	time_out(p, "{\"timeUnixNano\":\"", row->ts, row->kind, text);
 	out_str(text, ",\"name\":");
@@ -620,8 +636,7 @@ static bool async_out(struct otlp *p, const struct async *a, const struct spur_e
 	return span_out(p, &s, o);
 }
 
-static bool async_end(struct otlp *p, struct thread *t, const struct spur_event *row,
-		      struct out *o)
+static bool async_end(struct otlp *p, struct thread *t, const struct spur_event *row, struct out *o)
 {
 	const uint32_t process = trace_process_of(p->trace, row->track);
 	struct map64_slot *slot = map64_find(&p->by_hash, async_hash(row, process));
@@ -677,6 +692,18 @@ static bool otlp_row(void *lane, const struct spur_event *row, struct out *o)
 	}
 }
 
+/* No span of the thread is open: what open spans need is kept for other threads. */
+static void spans_over(struct otlp *p, struct thread *t)
+{
+	mem_spare_put(&p->spare, (void **)&t->spans, &t->cap);
+	if (!t->events.buf)
+		return;
+	out_free(&p->spare_events);
+	p->spare_events = t->events;
+	out_clear(&p->spare_events);
+	out_to_memory(&t->events);
+}
+
 static bool otlp_end(void *lane, const struct spur_event *row, const struct write_end *end,
 		     struct out *o)
 {
@@ -684,6 +711,7 @@ static bool otlp_end(void *lane, const struct spur_event *row, const struct writ
 	struct thread *t = thread_of(p, row->track);
 	const struct open_span *top;
 	struct span s;
+	bool good;
 
 	p->last = row->ts > p->last ? row->ts : p->last;
 	if (!t || !t->n)
@@ -691,7 +719,7 @@ static bool otlp_end(void *lane, const struct spur_event *row, const struct writ
 	top = &t->spans[--t->n];
 	s = (struct span){ .begin = &top->begin,
 			   .last = end->implied || end->whole || row->kind != SPUR_END_SPAN ? NULL
-											   : row,
+											    : row,
 			   .id = top->id,
 			   .parent = t->n ? t->spans[t->n - 1].id : 0,
 			   .trace = { t->trace[0], t->trace[1] },
@@ -701,18 +729,10 @@ static bool otlp_end(void *lane, const struct spur_event *row, const struct writ
 			   .events_len = t->events.len - top->events,
 			   .unfinished = end->unfinished };
 	t->events.len = top->events;
-	return span_out(p, &s, o);
-}
-
-static void *otlp_lane(void *self, uint32_t track)
-{
-	(void)track;
-	return self;
-}
-
-static void otlp_lane_close(void *lane)
-{
-	(void)lane;
+	good = span_out(p, &s, o);
+	if (!t->n)
+		spans_over(p, t);
+	return good;
 }
 
 static void otlp_close(void *self)
@@ -728,12 +748,14 @@ static void otlp_close(void *self)
 			mem_free(t->spans);
 			out_free(&t->events);
 		}
-		mem_free(t);
 	}
+	arena_free(&p->threads);
+	mem_spare_free(&p->spare);
 	map64_free(&p->by_track);
 	map64_free(&p->by_hash);
 	mem_free(p->asyncs);
 	out_free(&p->safe);
+	out_free(&p->spare_events);
 	spur_args_free(&p->args);
 	spur_args_free(&p->end_args);
 	mem_free(p);
@@ -748,7 +770,9 @@ static void *otlp_open(struct write *w)
 	p->write = w;
 	p->trace = w->trace;
 	p->last = INT64_MIN;
+	arena_init_scratch(&p->threads);
 	out_to_memory(&p->safe);
+	out_to_memory(&p->spare_events);
 	p->off_cpu = trace_intern(p->trace, "(off CPU)");
 	if (p->off_cpu)
 		return p;
@@ -763,10 +787,8 @@ const struct spur_writer spur_writer_otlp = {
 	.title = "OpenTelemetry's OTLP as JSON lines, a request with one span each",
 	.endings = endings,
 	.fits = { WRITE_FITS(SPUR_BEGIN, SPUR_INSTANT, WRITE_WHOLE),
-		  [SPUR_COUNTER] = WRITE_DEGRADED,
-		  [SPUR_ASYNC_BEGIN] = WRITE_WHOLE,
-		  [SPUR_ASYNC_INSTANT] = WRITE_DEGRADED,
-		  [SPUR_ASYNC_END] = WRITE_WHOLE,
+		  [SPUR_COUNTER] = WRITE_DEGRADED, [SPUR_ASYNC_BEGIN] = WRITE_WHOLE,
+		  [SPUR_ASYNC_INSTANT] = WRITE_DEGRADED, [SPUR_ASYNC_END] = WRITE_WHOLE,
 		  WRITE_FITS(SPUR_FLOW_BEGIN, SPUR_FLOW_END, WRITE_DEGRADED),
 		  WRITE_FITS(SPUR_LOG, SPUR_SWITCH, WRITE_WHOLE),
 		  WRITE_FITS(SPUR_WAKEUP, SPUR_NATIVE, WRITE_DEGRADED) },
@@ -777,10 +799,8 @@ const struct spur_writer spur_writer_otlp = {
 	.merged = true,
 	.piece = 1,
 	.open = otlp_open,
-	.lane = otlp_lane,
 	.row = otlp_row,
 	.end = otlp_end,
-	.lane_close = otlp_lane_close,
 	.finish = otlp_finish,
 	.close = otlp_close,
 };

@@ -124,10 +124,10 @@ static const struct {
 		     { track_columns, TRACK_COLUMNS } };
 
 static const char *const type_names[] = {
-	[SPUR_NULL] = "null",	[SPUR_I64] = "i64",	  [SPUR_U64] = "u64",
-	[SPUR_F64] = "f64",	[SPUR_BOOL] = "bool",	  [SPUR_STRING] = "string",
+	[SPUR_NULL] = "null",	[SPUR_I64] = "i64",	    [SPUR_U64] = "u64",
+	[SPUR_F64] = "f64",	[SPUR_BOOL] = "bool",	    [SPUR_STRING] = "string",
 	[SPUR_BYTES] = "bytes", [SPUR_POINTER] = "pointer", [SPUR_KOID] = "koid",
-	[SPUR_ENUM] = "enum",	[SPUR_STRUCT] = "struct", [SPUR_ARRAY] = "array",
+	[SPUR_ENUM] = "enum",	[SPUR_STRUCT] = "struct",   [SPUR_ARRAY] = "array",
 };
 static const char *const track_kinds[] = { "process", "thread", "cpu",	    "async",
 					   "counter", "other",	"provider", "lane" };
@@ -153,7 +153,9 @@ struct parquet {
 	struct table tables[FILES];
 	size_t opened; /* files */
 	uint64_t events;
+	struct arena arena; /* of struct stack, in scratch memory */
 	struct map64 stacks; /* track to struct stack */
+	struct mem_spare spare; /* arrays `spans` of tracks without open spans */
 	struct map64 numbers; /* track to its number + 1, in the order in which events name them */
 	uint32_t *tracks;
 	size_t ntracks, tracks_cap;
@@ -203,8 +205,8 @@ static uint64_t track_number(struct parquet *p, uint32_t track)
 	while (n--) {
 		struct map64_slot *slot = map64_put(&p->numbers, chain[n]);
 
-		if (!slot || !mem_grow((void **)&p->tracks, &p->tracks_cap, p->ntracks + 1,
-				       sizeof(*p->tracks), LIMIT))
+		if (!slot || !mem_table_grow((void **)&p->tracks, &p->tracks_cap, p->ntracks + 1,
+					     sizeof(*p->tracks), LIMIT))
 			return UINT64_MAX;
 		p->tracks[p->ntracks++] = chain[n];
 		slot->value = p->ntracks;
@@ -304,7 +306,7 @@ static struct stack *stack_of(struct parquet *p, uint32_t track)
 	struct map64_slot *slot = map64_put(&p->stacks, track);
 
 	if (slot && !slot->value)
-		slot->value = (uintptr_t)mem_alloc(sizeof(struct stack));
+		slot->value = (uintptr_t)arena_alloc(&p->arena, sizeof(struct stack));
 	return slot ? (struct stack *)(uintptr_t)slot->value : NULL;
 }
 
@@ -345,7 +347,11 @@ static bool parquet_row(void *lane, const struct spur_event *row, struct out *o)
 
 	(void)o;
 	if (good && row->kind == SPUR_BEGIN) {
-		good = mem_grow((void **)&s->spans, &s->cap, s->n + 1, sizeof(*s->spans), LIMIT);
+		if (!s->spans)
+			mem_spare_take(&p->spare, (void **)&s->spans, &s->cap);
+		/* Of very many tracks most have few open spans. */
+		good = mem_grow((void **)&s->spans, &s->cap, s->n + 1, sizeof(*s->spans),
+				s->cap ? LIMIT : 4);
 		if (good)
 			s->spans[s->n++] = (struct open_span){ p->events, row->cat };
 	} else if (good && row->kind == SPUR_SPAN) {
@@ -384,6 +390,8 @@ static bool parquet_end(void *lane, const struct spur_event *row, const struct w
 	s->n--;
 	span.event = s->spans[s->n].event;
 	span.cat = s->spans[s->n].cat;
+	if (!s->n)
+		mem_spare_put(&p->spare, (void **)&s->spans, &s->cap);
 	if (!span_out(p, &span) || (!end->implied && !event_out(p, row)))
 		return false;
 	p->events += !end->implied;
@@ -426,17 +434,6 @@ static bool parquet_finish(void *self)
 	return good;
 }
 
-static void *parquet_lane(void *self, uint32_t track)
-{
-	(void)track;
-	return self;
-}
-
-static void parquet_lane_close(void *lane)
-{
-	(void)lane;
-}
-
 static void parquet_close(void *self)
 {
 	struct parquet *p = self;
@@ -454,11 +451,12 @@ static void parquet_close(void *self)
 
 		if (s)
 			mem_free(s->spans);
-		mem_free(s);
 	}
+	arena_free(&p->arena);
+	mem_spare_free(&p->spare);
 	map64_free(&p->stacks);
 	map64_free(&p->numbers);
-	mem_free(p->tracks);
+	mem_table_free(p->tracks, p->tracks_cap, sizeof(*p->tracks));
 	value_writer_close(&p->values);
 	out_free(&p->text);
 	spur_args_free(&p->args);
@@ -488,6 +486,7 @@ static void *parquet_open(struct write *w)
 		return NULL;
 	p->write = w;
 	p->trace = w->trace;
+	arena_init_scratch(&p->arena);
 	out_to_memory(&p->text);
 	good = value_writer_open(&p->values, p->trace, VALUE_JSON) && words_intern(p);
 	while (good && p->opened < FILES) {
@@ -521,10 +520,8 @@ const struct spur_writer spur_writer_parquet = {
 	.is_dir = true,
 	.piece = 1,
 	.open = parquet_open,
-	.lane = parquet_lane,
 	.row = parquet_row,
 	.end = parquet_end,
-	.lane_close = parquet_lane_close,
 	.finish = parquet_finish,
 	.close = parquet_close,
 };

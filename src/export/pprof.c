@@ -155,8 +155,8 @@ static uint64_t number_of(struct pprof *p, struct numbers *n, uint32_t id)
 {
 	if (id < n->of_cap && n->of[id])
 		return n->of[id];
-	if (!mem_grow((void **)&n->of, &n->of_cap, (size_t)id + 1, sizeof(*n->of), LIMIT) ||
-	    !mem_grow((void **)&n->ids, &n->cap, n->n + 1, sizeof(*n->ids), LIMIT)) {
+	if (!mem_table_grow((void **)&n->of, &n->of_cap, (size_t)id + 1, sizeof(*n->of), LIMIT) ||
+	    !mem_table_grow((void **)&n->ids, &n->cap, n->n + 1, sizeof(*n->ids), LIMIT)) {
 		p->failed = true;
 		return 0;
 	}
@@ -166,8 +166,8 @@ static uint64_t number_of(struct pprof *p, struct numbers *n, uint32_t id)
 
 static void numbers_free(struct numbers *n)
 {
-	mem_free(n->of);
-	mem_free(n->ids);
+	mem_table_free(n->of, n->of_cap, sizeof(*n->of));
+	mem_table_free(n->ids, n->cap, sizeof(*n->ids));
 }
 
 /* The place of a string in the table. */
@@ -396,8 +396,7 @@ const struct spur_writer spur_writer_pprof = {
 	.name = "pprof",
 	.title = "profile of call paths, which go tool pprof opens",
 	.endings = endings,
-	.fits = { WRITE_FITS(SPUR_BEGIN, SPUR_SPAN, WRITE_DEGRADED),
-		  [SPUR_SWITCH] = WRITE_DEGRADED,
+	.fits = { WRITE_FITS(SPUR_BEGIN, SPUR_SPAN, WRITE_DEGRADED), [SPUR_SWITCH] = WRITE_DEGRADED,
 		  [SPUR_SAMPLE] = WRITE_DEGRADED },
 	.dropped = "the format has sums of calls only",
 	.degraded = "only the sum of all calls with the same stack is written",

@@ -41,16 +41,6 @@ static bool counts(const struct spur_event *row)
 	       row->kind != SPUR_SAMPLE && row->kind != SPUR_LOST;
 }
 
-/* Returns true if the part's input is still there to be read from its beginning. */
-static bool can_read_again(const struct spur_trace *part)
-{
-	struct stat st;
-
-	return trace_can_reopen(part) ||
-	       (!part->live && !part->unnamed && strcmp(part->path, "-") != 0 &&
-		os_stat(part->path, &st) == 0 && S_ISREG(st.st_mode));
-}
-
 /*
  * Opens part `i` once more, and calls `each` with its rows by time until it returns false. Failures
  * to allocate while reading are the second trace's, and so are passed on.
@@ -67,7 +57,7 @@ static enum spur_status read_again(struct align *a, size_t i,
 	uint64_t *charged;
 
 	opt.as_stored = opt.bookkeeping = opt.all_tracks = false;
-	if (!can_read_again(part))
+	if (!trace_can_reopen(part))
 		return err_set(a->err, SPUR_ERR_USAGE,
 			       "%s: --align: expected a trace that can be read twice, found a pipe",
 			       part->path);

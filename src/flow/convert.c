@@ -53,6 +53,7 @@ struct lane {
 	struct begins kept; /* WRITE_SPANS_WHOLE: of the feed's main track */
 	struct begins *kept_of; /* .. and of other tracks, by track */
 	size_t kept_cap;
+	struct mem_spare kept_spare; /* rows of stacks that are empty */
 	struct ends ends;
 	int64_t last; /* time of the latest row */
 	size_t closed; /* stacks of `rest` that have been emptied since the feed ended */
@@ -73,8 +74,8 @@ static struct begins *begins_of(struct lane *l, uint32_t track)
 {
 	if (track == l->track)
 		return &l->kept;
-	return mem_grow((void **)&l->kept_of, &l->kept_cap, (size_t)track + 1, sizeof(*l->kept_of),
-			PAIR_TRACKS)
+	return mem_table_grow((void **)&l->kept_of, &l->kept_cap, (size_t)track + 1,
+			      sizeof(*l->kept_of), PAIR_TRACKS)
 		       ? &l->kept_of[track]
 		       : NULL;
 }
@@ -85,7 +86,11 @@ static bool begin_keep(struct lane *l, const struct pair_stack *s, const struct 
 	struct begins *b = begins_of(l, row->track);
 
 	assert(s->n);
-	if (!b || !mem_grow((void **)&b->rows, &b->cap, s->n, sizeof(*b->rows), PAIR_DEPTH))
+	if (b && !b->cap)
+		mem_spare_take(&l->kept_spare, (void **)&b->rows, &b->cap);
+	/* Of very many tracks most have few open spans. */
+	if (!b || !mem_grow((void **)&b->rows, &b->cap, s->n, sizeof(*b->rows),
+			    b->cap ? PAIR_DEPTH : s->n))
 		return false;
 	b->rows[s->n - 1] = *row;
 	return true;
@@ -113,12 +118,14 @@ static bool span_give(struct lane *l, const struct spur_event *row, const struct
 static bool span_whole(struct lane *l, const struct spur_event *last, size_t at,
 		       const struct write_end *end, struct out *o)
 {
-	const struct begins *b = begins_of(l, last->track);
+	struct begins *b = begins_of(l, last->track);
 	struct spur_event row;
 
 	if (!b || at >= b->cap)
 		return false;
 	row = b->rows[at];
+	if (!at)
+		mem_spare_put(&l->kept_spare, (void **)&b->rows, &b->cap);
 	row.dur = last->ts > row.ts ? (int64_t)((uint64_t)last->ts - (uint64_t)row.ts) : 0;
 	return span_give(l, &row, end->implied || end->whole ? NULL : last, end, o);
 }
@@ -464,10 +471,12 @@ static void lane_close(void *lane)
 {
 	struct lane *l = lane;
 
-	l->writer->lane_close(l->state);
+	if (l->writer->lane_close)
+		l->writer->lane_close(l->state);
 	for (size_t i = 0; i < l->kept_cap; i++)
 		mem_free(l->kept_of[i].rows);
-	mem_free(l->kept_of);
+	mem_table_free(l->kept_of, l->kept_cap, sizeof(*l->kept_of));
+	mem_spare_free(&l->kept_spare);
 	mem_free(l->kept.rows);
 	pair_stack_free(&l->stack);
 	pair_free(&l->rest);
@@ -497,7 +506,7 @@ static void *lane_open(void *self, const struct feed *f)
 		ends_begin(&l->ends, run->write.trace);
 	else if (!ends_begin_merged(&l->ends, run->write.trace))
 		goto fail;
-	l->state = l->writer->lane(run->state, l->track);
+	l->state = l->writer->lane ? l->writer->lane(run->state, l->track) : run->state;
 	if (l->state)
 		return l;
 fail:
@@ -591,6 +600,8 @@ static enum spur_status run_rows(struct convert *c, struct run *run, struct out 
 	enum spur_status st = choose_zero(&run->write, c->zero);
 
 	p.merged = run->write.writer->merged;
+	if (st != SPUR_FAIL && run->write.writer->read)
+		return run->write.writer->read(run->state, &c->pipe, &run->rows) ? st : SPUR_FAIL;
 	if (st != SPUR_FAIL)
 		st = pipe_run_lines(run->write.trace, &c->pipe, &p, run, o);
 	if (st != SPUR_FAIL && !run->write.writer->finish(run->state))

@@ -84,8 +84,8 @@ bool ends_begin_merged(struct ends *e, const struct spur_trace *t)
 void ends_free(struct ends *e)
 {
 	mem_free(e->mains);
-	mem_free(e->of_top);
-	mem_free(e->tops);
+	mem_table_free(e->of_top, e->ntops, sizeof(*e->of_top));
+	mem_table_free(e->tops, e->ntracks, sizeof(*e->tops));
 	*e = (struct ends){ 0 };
 }
 
@@ -95,14 +95,15 @@ static int64_t *end_place(struct ends *e, uint32_t track)
 	const size_t before = e->ntops;
 	uint32_t top;
 
-	if (track >= e->ntracks && !mem_grow((void **)&e->tops, &e->ntracks, (size_t)track + 1,
-					     sizeof(*e->tops), SIZE_MAX / 16))
+	if (track >= e->ntracks &&
+	    !mem_table_grow((void **)&e->tops, &e->ntracks, (size_t)track + 1, sizeof(*e->tops),
+			    SIZE_MAX / 16))
 		return NULL;
 	if (!e->tops[track])
 		e->tops[track] = place_of(e, track) + 1;
 	top = e->tops[track] - 1;
-	if (top >= e->ntops && !mem_grow((void **)&e->of_top, &e->ntops, (size_t)top + 1,
-					 sizeof(*e->of_top), SIZE_MAX / 16))
+	if (top >= e->ntops && !mem_table_grow((void **)&e->of_top, &e->ntops, (size_t)top + 1,
+					       sizeof(*e->of_top), SIZE_MAX / 16))
 		return NULL;
 	for (size_t i = before; i < e->ntops; i++)
 		e->of_top[i] = INT64_MIN;

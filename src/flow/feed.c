@@ -21,6 +21,7 @@ struct feed_reader {
 	struct spur_event *owned; /* NULL: `rows` are lent */
 	uint32_t cap;
 	bool ended;
+	int64_t short_ns; /* of batches */
 };
 
 struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
@@ -37,6 +38,7 @@ struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct
 	r->run = filter ? filter_run_new(filter,
 					 filter_is_global(filter) ? FILTER_LOCAL : FILTER_ALL)
 			: NULL;
+	r->short_ns = filter ? filter_short_ns(filter) : 0;
 	if ((rows && !r->rows) || (filter && !r->run)) {
 		feed_reader_free(r);
 		return NULL;
@@ -136,7 +138,7 @@ static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
 	const bool ahead = r->feed->nahead;
 	enum spur_status st;
 
-	*b = (struct batch){ .rows = r->rows, .cap = r->cap };
+	*b = (struct batch){ .rows = r->rows, .cap = r->cap, .short_ns = r->short_ns };
 	st = feed_next(r->trace, r->feed, b);
 	feed_count(r->trace, b);
 	if (ahead)

@@ -122,6 +122,14 @@ int64_t filter_keep_brief(struct filter *f)
 	return min_ns;
 }
 
+int64_t filter_short_ns(const struct filter *f)
+{
+	const bool other = f->nrules || f->mode_caller || f->min_size || f->scopes || f->where ||
+			   f->by_row || f->last || f->keeps_unseen || f->is_global || f->shared;
+
+	return f->holds && !other ? f->min_ns : 0;
+}
+
 int64_t filter_min_ns(const struct filter *f)
 {
 	return f->min_ns;

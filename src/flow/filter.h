@@ -126,6 +126,12 @@ void filter_keep_short(struct filter *f);
 /* From now on -t leaves nothing out, for what applies it to sums; returns its time. */
 int64_t filter_keep_brief(struct filter *f);
 
+/*
+ * Returns the time below which calls are dropped, in the trace's unit, if the filter's run on a
+ * feed does nothing but that; else 0.
+ */
+int64_t filter_short_ns(const struct filter *f);
+
 /* The time of -t, in the trace's unit; 0: none. */
 int64_t filter_min_ns(const struct filter *f);
 /* Returns true if tracing was off (--trace=off, trace_off) when the last row was filtered. */

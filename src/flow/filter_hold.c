@@ -262,6 +262,8 @@ static bool held_missing(const struct filter *f, struct hold_track *t, size_t fr
 		t->held[i] = i ? t->held[i - 1] : outermost;
 		t->held[i].flags = HOLD_HIDDEN;
 	}
+	/* What a frame that has gone left there says nothing about the one that opens now. */
+	t->held[t->stack.n - 1].flags = 0;
 	skip_hidden(t);
 	return true;
 }

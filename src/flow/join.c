@@ -48,6 +48,15 @@ struct join_part {
 	uint32_t first_top; /* the first of its top tracks; SPUR_NONE: none yet */
 	struct join_table classes, tracks; /* the part's number to 1 + the joined trace's */
 	struct map64 ids; /* with distinct_ids: the part's process or thread id to the joined one */
+	/* Of one that observes: its track to the index + 1 of a list, and back from those in it */
+	struct map64 observed, observers;
+};
+
+/* A track that has its ids from a time on, in a list of those with the same ids. */
+struct join_known {
+	uint32_t track;
+	uint32_t next; /* index + 1 */
+	int64_t since;
 };
 
 /*
@@ -60,6 +69,10 @@ struct join {
 	struct join_table classes, tracks;
 	struct map64 ids; /* with distinct_ids: all that are used */
 	struct map64 threads; /* hash of the ids of a track to 1 + the part that has it first */
+	bool observes; /* one of the parts does */
+	struct map64 known_by_ids; /* hash of the ids of a track to the index + 1 of a list */
+	struct join_known *known;
+	size_t nknown, known_cap;
 	bool *doubles; /* by track: see join_track_is_double() */
 	size_t doubles_cap;
 };
@@ -207,6 +220,74 @@ static bool id_make_distinct(struct join *j, struct join_part *p, int64_t *id)
 	return true;
 }
 
+/* --- tracks that are observed by another part --- */
+
+/* Notes a track as one that may be observed. Called with t->lock held. */
+static bool known_add(struct spur_trace *t, const struct join_part *p, uint32_t own, uint32_t id)
+{
+	struct join *j = t->state;
+	const int64_t *const since = p->trace->track_since;
+	struct map64_slot *slot;
+
+	if (!j->observes || !since || own >= p->trace->ntracks_open)
+		return true;
+	slot = map64_put(&j->known_by_ids, track_ids(t, id));
+	if (!slot || !mem_grow((void **)&j->known, &j->known_cap, j->nknown + 1, sizeof(*j->known),
+			       UINT32_MAX))
+		return false;
+	j->known[j->nknown] = (struct join_known){ .track = id,
+						   .next = (uint32_t)slot->value,
+						   .since = clock_map_ts(&p->map, since[own]) };
+	slot->value = ++j->nknown;
+	return true;
+}
+
+/* The track of a list at a time: the latest one, or if all are later, the earliest. */
+static uint32_t known_at(const struct join *j, uint32_t list, int64_t ts)
+{
+	const struct join_known *best = &j->known[list - 1];
+
+	for (const struct join_known *k = best; k->next;) {
+		k = &j->known[k->next - 1];
+		if (best->since > ts ? k->since < best->since
+				     : k->since <= ts && k->since > best->since)
+			best = k;
+	}
+	return best->track;
+}
+
+/*
+ * A track of a part that observes: that of another part with its ids, if there is one. Called with
+ * t->lock held. Returns false if out of memory.
+ */
+static bool observed_find(struct spur_trace *t, struct join_part *p, uint32_t own, uint32_t *id)
+{
+	struct join *j = t->state;
+	const enum spur_track_kind kind = trace_track_kind(p->trace, own);
+	const struct map64_slot *slot = NULL;
+	struct map64_slot *to;
+
+	*id = SPUR_NONE;
+	if (j->observes && p->trace->observes &&
+	    (kind == SPUR_TRACK_THREAD || kind == SPUR_TRACK_PROCESS))
+		slot = map64_find(&j->known_by_ids, track_ids(p->trace, own));
+	if (!slot)
+		return true;
+	to = map64_put(&p->observed, own);
+	if (!to)
+		return false;
+	to->value = slot->value;
+	for (uint64_t list = slot->value; list; list = j->known[list - 1].next) {
+		to = map64_put(&p->observers, j->known[list - 1].track);
+		if (!to)
+			return false;
+		to->value = (uint64_t)own + 1;
+	}
+	*id = j->known[slot->value - 1].track;
+	t->tracks_shared = true;
+	return table_put(&p->tracks, own, (uint64_t)*id + 1);
+}
+
 /* Called with t->lock held. Parents are declared before their children. */
 static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_t own)
 {
@@ -214,13 +295,20 @@ static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_
 	struct spur_track k = *trace_track(p->trace, own);
 	uint32_t id;
 
+	if (!observed_find(t, p, own, &id))
+		return SPUR_NONE;
+	if (id != SPUR_NONE) {
+		if (k.parent == SPUR_NONE && p->first_top == SPUR_NONE)
+			p->first_top = id;
+		return id;
+	}
 	if (k.parent != SPUR_NONE)
 		k.parent = (uint32_t)table_get(&p->tracks, k.parent) - 1;
 	if (t->options.distinct_ids && !t->one_run &&
 	    (!id_make_distinct(j, p, &k.pid) || !id_make_distinct(j, p, &k.tid)))
 		return SPUR_NONE;
 	id = trace_add_track(t, k);
-	if (id == SPUR_NONE || !track_note_double(t, p, id) ||
+	if (id == SPUR_NONE || !track_note_double(t, p, id) || !known_add(t, p, own, id) ||
 	    !table_put(&j->tracks, id, home_of(p, own)) ||
 	    !table_put(&p->tracks, own, (uint64_t)id + 1))
 		return SPUR_NONE;
@@ -370,7 +458,10 @@ static bool row_to_joined(struct spur_trace *t, struct join_part *p, struct spur
 	if (row->stream != SPUR_NONE)
 		row->stream += p->first_stream;
 	if (row->track != SPUR_NONE) {
-		row->track = track_of(t, p, row->track);
+		const struct map64_slot *const list = map64_find(&p->observed, row->track);
+
+		row->track = list ? known_at(t->state, (uint32_t)list->value, row->ts)
+				  : track_of(t, p, row->track);
 		if (row->track == SPUR_NONE)
 			return false;
 	}
@@ -393,8 +484,11 @@ static struct join_part *row_to_part(const struct spur_trace *t, const struct sp
 	row_time_to_part(&p->map, own);
 	if (row->stream != SPUR_NONE)
 		own->stream = row->stream - p->first_stream;
-	if (row->track != SPUR_NONE)
-		own->track = (uint32_t)table_get(&j->tracks, row->track) - 1;
+	if (row->track != SPUR_NONE) {
+		const struct map64_slot *const of = map64_find(&p->observers, row->track);
+
+		own->track = (uint32_t)(of ? of->value : table_get(&j->tracks, row->track)) - 1;
+	}
 	return p;
 }
 
@@ -532,6 +626,8 @@ static void joined_close(struct spur_trace *t)
 		table_free(&j->parts[i].tracks);
 		mem_free(j->parts[i].origins);
 		map64_free(&j->parts[i].ids);
+		map64_free(&j->parts[i].observed);
+		map64_free(&j->parts[i].observers);
 		trace_close(j->parts[i].trace);
 	}
 	t->nparts = 0;
@@ -539,6 +635,8 @@ static void joined_close(struct spur_trace *t)
 	table_free(&j->tracks);
 	map64_free(&j->threads);
 	map64_free(&j->ids);
+	map64_free(&j->known_by_ids);
+	mem_free(j->known);
 	mem_free(j->doubles);
 	mem_free(j->parts);
 	mem_free(j);
@@ -670,19 +768,24 @@ static bool declare_relation(struct spur_trace *t, uint32_t number)
 	return good;
 }
 
-static bool declare_part(struct spur_trace *t, struct join_part *p)
+static bool declare_info(struct spur_trace *t, const struct join_part *p)
 {
 	const struct spur_trace *part = p->trace;
 	const char *key = arena_printf(&t->arena, "trace %u", p->number + 1);
 	const char *version = part->version ? part->version : "";
 
-	if (!key ||
-	    !trace_add_info(t, key, "%s: %s%s%s, clock %s%s, moved by %lld ns", part->path,
-			    part->format->name, version[0] ? " " : "", version, part->clock.name,
-			    part->clock.epoch_known ? " with an epoch" : "",
-			    (long long)p->map.shift) ||
-	    (p->number && !t->one_run && !declare_relation(t, p->number)))
-		return false;
+	return key &&
+	       trace_add_info(t, key, "%s: %s%s%s, clock %s%s, moved by %lld ns", part->path,
+			      part->format->name, version[0] ? " " : "", version, part->clock.name,
+			      part->clock.epoch_known ? " with an epoch" : "",
+			      (long long)p->map.shift) &&
+	       (!p->number || t->one_run || declare_relation(t, p->number));
+}
+
+static bool declare_part(struct spur_trace *t, struct join_part *p)
+{
+	const struct spur_trace *part = p->trace;
+
 	for (uint32_t i = 0; i < part->ntracks; i++)
 		if (!table_get(&p->tracks, i) && track_add(t, p, i) == SPUR_NONE)
 			return false;
@@ -760,7 +863,14 @@ static enum spur_status join_parts(struct spur_trace *t, const char *const *path
 	for (size_t i = 0; i < n; i++)
 		j->parts[i].map = t->parts[i].map;
 	for (size_t i = 0; i < n; i++)
-		if (!declare_part(t, &j->parts[i]))
+		if (!declare_info(t, &j->parts[i]))
+			return err_nomem(err);
+	for (size_t i = 0; i < n; i++)
+		j->observes |= t->one_run && j->parts[i].trace->observes;
+	/* What is observed first. */
+	for (size_t i = 0; i < 2 * n; i++)
+		if (j->parts[i % n].trace->observes == (i >= n) &&
+		    !declare_part(t, &j->parts[i % n]))
 			return err_nomem(err);
 	declare_trace(t, j);
 	t->ntracks_open = t->ntracks;
@@ -812,6 +922,8 @@ enum spur_status join_open_run(struct spur_trace **out, const struct spur_trace 
 	st = dir->format->members(dir->path, &t->arena, &paths, &n, err);
 	if (st != SPUR_FAIL)
 		st = join_parts(t, paths, n, err);
+	if (st != SPUR_FAIL && dir->format->run_info && !dir->format->run_info(t, dir->path))
+		st = err_nomem(err);
 	mem_charge(charged);
 	if (st == SPUR_FAIL)
 		trace_close(t);

@@ -309,7 +309,7 @@ static bool lane_turn(struct lanes *s, struct lane_slot *slot)
 }
 
 static inline void lane_write(struct lanes *s, const struct lines *l, size_t from, size_t first,
-		       size_t end, struct out *o)
+			      size_t end, struct out *o)
 {
 	end = end - first < s->left ? end : first + (size_t)s->left;
 	if (first == end)
@@ -492,7 +492,7 @@ static bool lanes_open(struct lanes *s)
 	rows = rows > BATCH_ROWS ? BATCH_ROWS : rows < LINES_ROWS_LEAST ? LINES_ROWS_LEAST : rows;
 	s->batch = (uint32_t)rows;
 	s->buffer = mem_array(rows, sizeof(*s->buffer));
-	s->lanes = mem_array(t->nfeeds, sizeof(*s->lanes));
+	s->lanes = mem_table_alloc(t->nfeeds, sizeof(*s->lanes));
 	if (!s->buffer || !s->lanes)
 		return false;
 	for (size_t i = 0; i < t->nfeeds; i++)
@@ -542,7 +542,7 @@ static void lanes_free(struct lanes *s)
 	merge_core_free(&s->core);
 	mem_free(s->unused);
 	mem_free(s->buffer);
-	mem_free(s->lanes);
+	mem_table_free(s->lanes, s->trace->nfeeds, sizeof(*s->lanes));
 }
 
 /* All feeds as one lane, in time order, for what cannot be done feed by feed. */
@@ -597,10 +597,12 @@ static enum spur_status lines_run_single(struct spur_trace *t, const struct pipe
 enum spur_status pipe_run_lines(struct spur_trace *t, const struct pipe_options *opt,
 				const struct pipe_lines *p, void *self, struct out *o)
 {
-	struct lanes s = {
-		.opt = opt, .pass = p, .track = SPUR_NONE, .left = p->limit ? p->limit : UINT64_MAX,
-		.self = self, .trace = t
-	};
+	struct lanes s = { .opt = opt,
+			   .pass = p,
+			   .track = SPUR_NONE,
+			   .left = p->limit ? p->limit : UINT64_MAX,
+			   .self = self,
+			   .trace = t };
 	bool good;
 
 	if (opt->limit || p->merged || (opt->filter && filter_is_global(opt->filter)) ||

@@ -134,8 +134,9 @@ static uint32_t string_make(struct mask *m, uint32_t string)
 	text_mask(m, s, len, &text);
 	id = text.error ? SPUR_NONE : len ? trace_intern_n(m->trace, text.buf, text.len) : string;
 	out_free(&text);
-	if (id == SPUR_NONE || !mem_grow((void **)&m->strings, &m->nstrings, (size_t)string + 1,
-					 sizeof(*m->strings), SPUR_NONE - 1))
+	if (id == SPUR_NONE ||
+	    !mem_table_grow((void **)&m->strings, &m->nstrings, (size_t)string + 1,
+			    sizeof(*m->strings), SPUR_NONE - 1))
 		return SPUR_NONE;
 	m->strings[string] = id + 1;
 	return id;
@@ -461,8 +462,8 @@ static const struct spur_track *track_make(struct mask *m, uint32_t id)
 	const struct spur_track *own = trace_track(m->trace, id);
 	struct masked_track *k;
 
-	if (!mem_grow((void **)&m->tracks, &m->ntracks, (size_t)id + 1, sizeof(*m->tracks),
-		      SPUR_NONE - 1))
+	if (!mem_table_grow((void **)&m->tracks, &m->ntracks, (size_t)id + 1, sizeof(*m->tracks),
+			    SPUR_NONE - 1))
 		return NULL;
 	k = arena_alloc(&m->arena, sizeof(*k));
 	if (!k)
@@ -555,7 +556,7 @@ struct mask *mask_new(struct spur_trace *t, const struct mask_options *opt, stru
 	}
 	m->trace = t;
 	m->words = opt->words;
-	arena_init(&m->arena);
+	arena_init_scratch(&m->arena);
 	pthread_mutex_init(&m->lock, NULL);
 	m->cipher = EVP_CIPHER_CTX_new();
 	if (!key_make(m, opt->key))
@@ -576,10 +577,10 @@ void mask_free(struct mask *m)
 		return;
 	EVP_CIPHER_CTX_free(m->cipher);
 	pthread_mutex_destroy(&m->lock);
-	mem_free(m->strings);
+	mem_table_free(m->strings, m->nstrings, sizeof(*m->strings));
 	mem_free(m->classes);
 	mem_free(m->originals);
-	mem_free(m->tracks);
+	mem_table_free((void *)m->tracks, m->ntracks, sizeof(*m->tracks));
 	map64_free(&m->numeric);
 	arena_free(&m->arena);
 	mem_free(m);

@@ -36,6 +36,7 @@ struct merge {
 	struct spur_trace *trace;
 	struct filter *filter; /* NULL: none */
 	struct merge_head *heads; /* by input of the core */
+	size_t nheads;
 	uint8_t **marks; /* of the inputs' rows; NULL: rows have no marks */
 	uint32_t batch; /* rows of a feed that are read at once */
 	uint32_t stale;
@@ -82,14 +83,15 @@ struct merge *merge_new(struct spur_trace *t, struct filter *filter)
 	m->trace = t;
 	m->filter = filter;
 	m->batch = merge_batch(count);
-	m->heads = mem_array(count, sizeof(*m->heads));
+	m->nheads = count;
+	m->heads = mem_table_alloc(count, sizeof(*m->heads));
 	m->out = mem_array(BATCH_ROWS, sizeof(*m->out));
 	if (!m->heads || !m->out || count > UINT32_MAX ||
 	    !merge_core_init(&m->core, (uint32_t)count, sizeof(*m->out)))
 		goto fail;
 	if (filter && filter_keeps_unseen(filter)) {
 		m->out_marks = mem_array(BATCH_ROWS, 1);
-		m->marks = mem_array(count, sizeof(*m->marks));
+		m->marks = mem_table_alloc(count, sizeof(*m->marks));
 		if (!m->out_marks || !m->marks)
 			goto fail;
 	}
@@ -111,8 +113,8 @@ void merge_free(struct merge *m)
 			feed_reader_free(m->heads[i].reader);
 	merge_core_free(&m->core);
 	filter_run_free(m->run);
-	mem_free(m->heads);
-	mem_free(m->marks);
+	mem_table_free(m->heads, m->nheads, sizeof(*m->heads));
+	mem_table_free(m->marks, m->nheads, sizeof(*m->marks));
 	mem_free(m->out);
 	mem_free(m->out_marks);
 	mem_free(m);
@@ -240,8 +242,7 @@ static enum spur_status merge_step(struct merge *m, struct marked_rows *out)
 			*out = merge_rows(m, w, in->n);
 		} else {
 			run = run > BATCH_ROWS - filled ? BATCH_ROWS - filled : run;
-			memcpy(m->out + filled, input_rows(in) + in->pos,
-			       run * sizeof(*m->out));
+			memcpy(m->out + filled, input_rows(in) + in->pos, run * sizeof(*m->out));
 		}
 		if (m->out_marks && !lend)
 			memcpy(m->out_marks + filled, m->marks[w] + in->pos, run);

@@ -9,11 +9,11 @@ bool merge_core_init(struct merge_core *c, uint32_t count, size_t stride)
 	*c = (struct merge_core){ .count = count, .stride = stride };
 	if (count >= MERGE_ENDED)
 		return false;
-	c->inputs = mem_array(count, sizeof(*c->inputs));
+	c->inputs = mem_table_alloc(count, sizeof(*c->inputs));
 	if (count <= ORDER_WINDOW)
 		c->windows = mem_array(count, sizeof(*c->windows));
 	else
-		c->tree = mem_array((size_t)count, sizeof(*c->tree));
+		c->tree = mem_table_alloc(count, sizeof(*c->tree));
 	if (!c->inputs || (!c->windows && !c->tree))
 		return false;
 	for (uint32_t i = 0; c->windows && i < count; i++)
@@ -27,8 +27,8 @@ void merge_core_free(struct merge_core *c)
 		mem_free(c->windows[i].keys);
 	order_free(&c->order);
 	mem_free(c->windows);
-	mem_free(c->inputs);
-	mem_free(c->tree);
+	mem_table_free(c->inputs, c->count, sizeof(*c->inputs));
+	mem_table_free(c->tree, c->count, sizeof(*c->tree));
 	*c = (struct merge_core){ 0 };
 }
 

@@ -205,7 +205,13 @@ enum spur_status trace_open_input(struct spur_trace **out, const char *name,
 
 bool trace_can_reopen(const struct spur_trace *t)
 {
-	return !t->live && !t->unnamed && (!t->source || t->source->mapped);
+	struct stat st;
+
+	if (t->live || t->unnamed || t->options.follow)
+		return false;
+	/* A packed file is read as a pipe is, but can be read again. */
+	return !t->source || t->source->mapped ||
+	       (strcmp(t->path, "-") != 0 && os_stat(t->path, &st) == 0 && S_ISREG(st.st_mode));
 }
 
 enum spur_status trace_open_again(struct spur_trace **out, const struct spur_trace *t,

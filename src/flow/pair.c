@@ -52,8 +52,8 @@ struct pair_stack *pair_stack_make(struct pair *p, uint32_t track)
 {
 	struct pair_stack *s;
 
-	if (!mem_grow((void **)&p->stacks, &p->cap, (size_t)track + 1, sizeof(*p->stacks),
-		      PAIR_TRACKS))
+	if (!mem_table_grow((void **)&p->stacks, &p->cap, (size_t)track + 1, sizeof(*p->stacks),
+			    PAIR_TRACKS))
 		return NULL;
 	if (pair_is_full(p))
 		empty_take_back(p);
@@ -141,6 +141,6 @@ void pair_free(struct pair *p)
 		pair_stack_free(s);
 		mem_free(s);
 	}
-	mem_free(p->stacks);
+	mem_table_free(p->stacks, p->cap, sizeof(*p->stacks));
 	*p = (struct pair){ 0 };
 }

@@ -52,8 +52,8 @@ struct render_ring {
 struct shown_row *render_add(struct render_rows *out)
 {
 	if (__builtin_expect(out->count == out->cap, 0) &&
-	    !mem_grow((void **)&out->rows, &out->cap, out->count + 1, sizeof(*out->rows),
-		      RENDER_ADD)) {
+	    !mem_table_grow((void **)&out->rows, &out->cap, out->count + 1, sizeof(*out->rows),
+			    RENDER_ADD)) {
 		out->failed = true;
 		return NULL;
 	}
@@ -191,7 +191,8 @@ static void ring_free(struct render_ring *r)
 		return;
 	for (uint64_t i = 0; i < r->size; i++) {
 		out_free(&r->chunks[i].text);
-		mem_free(r->chunks[i].rows.rows);
+		mem_table_free(r->chunks[i].rows.rows, r->chunks[i].rows.cap,
+			       sizeof(struct shown_row));
 	}
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->work);
@@ -262,6 +263,6 @@ enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options
 	l.no_memory |= ring.no_memory;
 	ring_free(&ring);
 	spur_args_free(&l.scratch);
-	mem_free(l.rows.rows);
+	mem_table_free(l.rows.rows, l.rows.cap, sizeof(*l.rows.rows));
 	return st == SPUR_FAIL || l.no_memory ? SPUR_FAIL : SPUR_OK;
 }

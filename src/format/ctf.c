@@ -16,6 +16,7 @@
 #include "base/os.h"
 #include "format/ctf/archive.h"
 #include "format/ctf/copy.h"
+#include "format/ctf/crash.h"
 #include "format/ctf/live/grow.h"
 #include "format/ctf/live/live.h"
 #include "format/ctf/origin.h"
@@ -603,6 +604,8 @@ const struct spur_format spur_format_ctf = {
 	.open = open_trace,
 	.next = ctf_next,
 	.args = ctf_args,
+	.args_proven = ctf_args_proven,
+	.bytes = &ctf_bytes,
 	.samples = ctf_samples,
 	.fields = ctf_fields,
 	.place = ctf_record_place,
@@ -613,5 +616,7 @@ const struct spur_format spur_format_ctf = {
 	.copy = ctf_copy,
 	.joins = ctf_joins,
 	.copies_to_dir = ctf_copies_to_dir,
+	.recover = ctf_recover,
+	.recovers = RECOVERS_COPY,
 	.close = close_trace,
 };

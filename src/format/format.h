@@ -29,15 +29,53 @@ struct format_session {
 	int64_t pid;
 };
 
-/* What spur_format.recover did. */
+/* What spur_format.recover is for. */
+enum format_recovers {
+	RECOVERS_FILE, /* files, in place */
+	/*
+	 * Directories, which it completes by what is in shared memory, in place or in another
+	 * directory. The latter is put in order by a copy (`repair` in struct copy).
+	 */
+	RECOVERS_DIR,
+	/*
+	 * The same, but not in place: without `to` it only counts what is there, and `memory` NULL
+	 * is the directory itself.
+	 */
+	RECOVERS_COPY,
+};
+
+/* What spur_format.recover is to do, and what it did. */
 struct format_recovery {
-	bool force; /* set by the caller: also while the process runs */
+	/* Set by the caller. */
+	bool force; /* also while the process runs */
+	/* What is complete is not read, as its process may still be cutting its end off. */
+	bool brief;
+	bool remove; /* remove the shared memory that was read when its data is stored */
+	const char *memory; /* the directory with left-over shared memory; NULL: the system's */
+	/*
+	 * A new directory that gets the files that change, and links to all others, so that the
+	 * recording itself stays as it is; NULL: it is changed in place. Of directories only.
+	 */
+	const char *to;
+	/* Results. */
 	bool runs; /* its process still runs; without `force` nothing was changed */
 	bool complete; /* it was complete before */
 	int64_t pid;
 	uint64_t closed; /* parts that the program had left open */
 	uint64_t dropped; /* bytes at the end that were never used */
 	uint64_t lost; /* events that the recording lacks, as far as it says */
+	/* Of directories: of left-over buffers. */
+	uint64_t buffers, added; /* that had something new; bytes that were added */
+	uint64_t threads; /* or streams that they are of */
+	uint64_t bad, bad_bytes; /* buffers that cannot be read, and their bytes */
+};
+
+/* What spur_format.snapshot did. */
+struct format_snapshot {
+	uint64_t since; /* set by the caller: ns of CLOCK_MONOTONIC; older parts may be left out */
+	bool runs; /* its process still runs */
+	int64_t pid;
+	uint64_t bytes; /* of the copy */
 };
 
 struct spur_format {
@@ -71,6 +109,11 @@ struct spur_format {
 	 */
 	bool (*relate)(struct spur_trace *const *members, size_t count, bool run);
 	/*
+	 * Adds what the directory of a run says, and its members do not, to t->info. Members' own
+	 * info is shown beside it. Returns false if out of memory. NULL: a directory says nothing.
+	 */
+	bool (*run_info)(struct spur_trace *t, const char *dir);
+	/*
 	 * Declares streams, tracks, feeds, clock and info. Reports damage to t->diag; fails only if
 	 * nothing can be read. `src` is the open file, or NULL for a directory or a URL; it belongs
 	 * to the trace and lives until close.
@@ -95,6 +138,15 @@ struct spur_format {
 	 */
 	enum spur_status (*args)(struct spur_trace *t, const struct spur_event *ev,
 				 struct spur_args *args);
+	/*
+	 * Returns true if all arguments of the event can be decoded, as the bounds that the reader
+	 * checked prove; *n gets their number. `args` is the one that args() decodes the other
+	 * events of the feed into. NULL: nothing is proven. Thread-safe.
+	 */
+	bool (*args_proven)(struct spur_trace *t, const struct spur_event *ev,
+			    const struct spur_args *args, uint32_t *n);
+	/* How events are read from their bytes. NULL: only by args(). */
+	const struct byte_source *bytes;
 	/*
 	 * Writes the stack of a SAMPLE row to `cls`: at most `cap` class ids (none is 0), from the
 	 * root to the leaf. Returns the number of frames, which may be larger; 0: the row has no
@@ -186,11 +238,18 @@ struct spur_format {
 	/* The copy of a directory (`members`) is one too; its files are parts of one copy. */
 	bool copies_runs;
 	/*
-	 * Completes a file in place whose program was killed; its events stay the same, and one
-	 * that is complete is not changed. NULL: such files need nothing.
+	 * Completes what is there of a program that was killed; its events stay the same, and what
+	 * is complete is not changed. NULL: such traces need nothing.
 	 */
 	enum spur_status (*recover)(const char *path, struct format_recovery *r,
 				    struct spur_error *err);
+	enum format_recovers recovers;
+	/*
+	 * Copies a file as it is now into the new file `fd`, while its process may go on writing.
+	 * NULL: such files are not written in place.
+	 */
+	enum spur_status (*snapshot)(const char *path, int fd, struct format_snapshot *r,
+				     struct spur_error *err);
 	/* Reads maps of instrumented places in programs. NULL: programs have no such maps. */
 	const struct site_reader *sites;
 	void (*close)(struct spur_trace *t);

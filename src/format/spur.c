@@ -238,6 +238,11 @@ uint32_t spb_thread_get(struct spb *s, uint32_t number, uint32_t tid)
 	return (uint32_t)s->nthreads - 1;
 }
 
+bool spb_thread_fits(const struct spb *s, uint32_t number)
+{
+	return s->nthreads < SPB_THREADS || map64_find(&s->by_number, number);
+}
+
 static bool chunk_add(struct spb *s, uint32_t number, uint32_t thread)
 {
 	const uint8_t *end;
@@ -252,7 +257,7 @@ static bool chunk_add(struct spb *s, uint32_t number, uint32_t thread)
 }
 
 void spb_report_chunk(struct spb *s, uint64_t off, uint64_t lost, const char *expected,
-			 unsigned found)
+		      unsigned found)
 {
 	diag_add(s->diag, DIAG_DAMAGE, "spur/bad-chunk", s->file, off, lost,
 		 "chunk: expected %s, found 0x%x: skipped", expected, found);
@@ -283,6 +288,10 @@ static bool chunk_look(struct spb *s, uint32_t number, struct spb_pair *last)
 	spb_pair_take(last, spb_pair_at(p + SPB_OPEN_AT));
 	spb_pair_take(last, spb_pair_at(p + SPB_CLOSE_AT));
 	if (spb_16(p + SPB_KIND_AT) == SPB_CHUNK_RECORDS) {
+		if (!spb_thread_fits(s, spb_32(p + SPB_THREAD_AT))) {
+			spb_report_chunk(s, off, size, SPB_THREADS_TEXT, spb_32(p + SPB_THREAD_AT));
+			return true;
+		}
 		thread = spb_thread_get(s, spb_32(p + SPB_THREAD_AT), spb_32(p + SPB_TID_AT));
 		if (thread == SPUR_NONE)
 			return false;
@@ -409,6 +418,33 @@ static bool thread_tracks(struct spb *s)
 	return good;
 }
 
+/* From when on tracks have their ids. Returns false if out of memory. */
+static bool since_set(struct spb *s)
+{
+	const uint8_t *p, *end;
+	int64_t *since;
+
+	if (s->follow || s->t->options.as_stored)
+		return true;
+	/* SPEC spur/observed */
+	s->t->observes = spb_32(s->data + SPB_MODE_AT) == SPB_OBSERVED;
+	since = arena_alloc(&s->t->arena, (size_t)s->t->ntracks * sizeof(*since));
+	if (!since)
+		return false;
+	for (uint32_t i = 0; i < s->t->ntracks; i++)
+		since[i] = s->mono;
+	for (size_t i = 0; i < s->nthreads; i++) {
+		const struct spb_thread *const th = &s->threads[i];
+
+		if (!th->count || th->track == s->process)
+			continue;
+		p = spb_chunk(s, s->chunks[th->first].number, &end);
+		since[th->track] = spb_ns(s, spb_64(p + SPB_OPEN_AT));
+	}
+	s->t->track_since = since;
+	return true;
+}
+
 bool spb_tracks_open(struct spb *s)
 {
 	size_t at = 0;
@@ -428,7 +464,7 @@ bool spb_tracks_open(struct spb *s)
 	/* SPEC spur/fiber: it may run on several threads. */
 	s->t->tracks_shared |= s->fibers.count != 0;
 	s->named = true;
-	return true;
+	return since_set(s);
 }
 
 static bool feeds_open(struct spb *s)
@@ -454,22 +490,6 @@ static bool feeds_open(struct spb *s)
 	return !s->lost || trace_add_feed(s->t, s->process, NULL);
 }
 
-bool spb_info_open(struct spb *s)
-{
-	static const char *const modes[] = { "stream", "ring", "oneshot" };
-	const uint8_t *const head = s->data;
-	const uint32_t mode = spb_32(head + SPB_MODE_AT);
-	const char *const path = (const char *)head + SPB_PROGRAM_AT;
-
-	return trace_add_info(s->t, "program", "%.*s",
-			      (int)strnlen(path, SPB_ARGUMENTS_AT - SPB_PROGRAM_AT), path) &&
-	       trace_add_info(s->t, "mode", "%s", mode < 3 ? modes[mode] : "unknown") &&
-	       trace_add_info(s->t, "ended", "%s",
-			      spb_64(head + SPB_END_AT) ? "yes"
-							: "no: the process was killed, or "
-							  "still runs");
-}
-
 /* A file as it stands. */
 static enum spur_status open_file(struct spb *s, struct source *src, struct spur_error *err)
 {
@@ -480,6 +500,7 @@ static enum spur_status open_file(struct spb *s, struct source *src, struct spur
 	source_need(src, UINT64_MAX);
 	s->data = src->data;
 	s->size = src->size;
+	s->holes = src->holes;
 	if (!spb_head_valid(s->data, s->size))
 		return err_set(err, SPUR_ERR_FORMAT,
 			       "%s: expected a header of 4,096 bytes with a valid size of chunks, "
@@ -568,6 +589,7 @@ const struct spur_format spur_format_spur = {
 	.follows_dirs = true,
 	.probe = probe,
 	.members = members,
+	.run_info = spb_run_info,
 	.open = open_trace,
 	.next = next_rows,
 	.args = spb_args,
@@ -579,6 +601,7 @@ const struct spur_format spur_format_spur = {
 	.copy = spb_copy,
 	.joins = spb_joins,
 	.recover = spb_recover,
+	.snapshot = spb_snapshot,
 	.copies_runs = true,
 	.close = close_trace,
 };

@@ -6,12 +6,14 @@
  * read too, with the files beside it. Does not read: what needs the traced machine (binaries, where
  * .sym files are missing and the paths are not here).
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
 #include "base/file.h"
 #include "base/os.h"
+#include "base/search.h"
 #include "format/format.h"
 #include "format/uftrace/reader.h"
 #include "format/uftrace/wire.h"
@@ -105,6 +107,24 @@ static bool exists(const char *dir, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	return os_stat(path, &st) == 0;
+}
+
+/* What a recorder that was killed before it had written a record leaves: a session's map. */
+static bool has_session(const char *dir)
+{
+	DIR *const d = exists(dir, "task.txt") ? os_opendir(dir) : NULL;
+	const struct dirent *e;
+	bool found = false;
+
+	while (d && !found && (e = os_readdir(d))) {
+		const size_t len = strlen(e->d_name);
+
+		found = len > 8 && memcmp(e->d_name, "sid-", 4) == 0 &&
+			memcmp(e->d_name + len - 4, ".map", 4) == 0;
+	}
+	if (d)
+		os_closedir(d);
+	return found;
 }
 
 /* --- which tasks there are --- */
@@ -212,11 +232,10 @@ struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint1
 		return NULL;
 	f = &u->files[u->nfiles];
 	*f = (struct uftrace_file){ .cpu = cpu };
-	f->stream = trace_add_stream(u->t, path, (uint64_t)st.st_size);
-	if (f->stream == SPUR_NONE)
+	if (trace_add_stream(u->t, path, (uint64_t)st.st_size) == SPUR_NONE)
 		return NULL;
-	f->name = text_of(u->t->streams[f->stream].path);
 	u->nfiles++;
+	assert(u->nfiles == u->t->nstreams);
 	return f;
 }
 
@@ -227,37 +246,44 @@ static struct text base_of(struct text path)
 	return slash < 0 ? path : text_make(path.p + slash + 1, path.len - (size_t)(slash + 1));
 }
 
+static uint32_t process_add(struct uftrace *u, int64_t pid, struct text image)
+{
+	const struct text name = base_of(image);
+
+	return trace_add_track(u->t, (struct spur_track){
+					     .parent = SPUR_NONE,
+					     .name = trace_intern_n(u->t, name.p, name.len),
+					     .kind = SPUR_TRACK_PROCESS,
+					     .pid = pid,
+					     .tid = -1,
+					     .cpu = -1,
+				     });
+}
+
 static uint32_t process_track(struct uftrace *u, struct map64 *by_pid, int64_t pid,
 			      struct text image)
 {
-	struct map64_slot *slot = map64_put(by_pid, (uint64_t)pid);
-	struct text name = base_of(image);
+	struct map64_slot *slot;
+	uint32_t id;
 
-	if (!slot)
-		return SPUR_NONE;
-	if (!slot->value) {
-		uint32_t id = trace_add_track(
-			u->t, (struct spur_track){
-				      .parent = SPUR_NONE,
-				      .name = trace_intern_n(u->t, name.p, name.len),
-				      .kind = SPUR_TRACK_PROCESS,
-				      .pid = pid,
-				      .tid = -1,
-				      .cpu = -1,
-			      });
-
-		if (id == SPUR_NONE)
-			return id;
+	/* Without task.txt each task is a process, of which none comes again. */
+	if (!u->d.ntasks)
+		return process_add(u, pid, image);
+	slot = map64_put(by_pid, (uint64_t)pid);
+	if (slot && slot->value)
+		return (uint32_t)slot->value - 1;
+	id = slot ? process_add(u, pid, image) : SPUR_NONE;
+	if (id != SPUR_NONE)
 		slot->value = id + 1;
-	}
-	return (uint32_t)slot->value - 1;
+	return id;
 }
 
 static uint32_t thread_track(struct uftrace *u, struct map64 *by_pid, int64_t tid)
 {
 	const struct uftrace_task *k = uftrace_task(&u->d, tid);
-	int64_t pid = k && k->pid ? k->pid : tid;
-	const struct uftrace_session *s = k && k->nrefs ? k->refs[k->nrefs - 1].session : NULL;
+	int64_t pid = k && uftrace_task_pid(k) ? uftrace_task_pid(k) : tid;
+	const struct uftrace_session *s =
+		k && k->nrefs ? uftrace_task_ref(k, k->nrefs - 1).session : NULL;
 	struct text image, name;
 	uint32_t parent;
 
@@ -294,31 +320,19 @@ static uint32_t other_track(struct uftrace *u, const char *name)
 				     });
 }
 
-static struct uftrace_feed *add_feed(struct uftrace *u, struct map64 *by_pid, int64_t tid,
-				     struct uftrace_file *file)
+static bool add_feed(struct uftrace *u, struct map64 *by_pid, int64_t tid,
+		     const struct uftrace_file *file)
 {
-	struct uftrace_feed *uf;
 	struct feed *f;
 	uint32_t track = tid == uftrace_no_task ? other_track(u, "bookkeeping")
 						: thread_track(u, by_pid, tid);
 
-	if (track == SPUR_NONE)
-		return NULL;
-	uf = arena_alloc(&u->t->arena, sizeof(*uf));
-	if (!uf)
-		return NULL;
-	uf->tid = tid;
-	f = trace_add_feed(u->t, track, uf);
-	if (!f)
-		return NULL;
-	if (file) {
-		uf->file = file;
-		f->stream = file->stream;
-		f->size = u->t->streams[file->stream].size;
-	} else {
-		uf->ended = true;
+	f = track == SPUR_NONE ? NULL : trace_add_feed(u->t, track, NULL);
+	if (f && file) {
+		f->stream = uftrace_file_stream(u, file);
+		f->size = u->t->streams[f->stream].size;
 	}
-	return uf;
+	return f != NULL;
 }
 
 /*
@@ -333,18 +347,15 @@ static bool add_feeds(struct uftrace *u, const struct tid_list *dats)
 
 	while (ok && (dat < dats->count || side < u->nsides)) {
 		int64_t tid = dat < dats->count ? dats->tids[dat] : INT64_MAX;
-		struct uftrace_feed *uf;
+		bool has_dat;
 
 		if (side < u->nsides && u->sides[side].tid < tid)
 			tid = u->sides[side].tid;
-		uf = add_feed(u, &by_pid, tid,
-			      dat < dats->count && dats->tids[dat] == tid ? &u->files[dat] : NULL);
-		ok = uf != NULL;
-		dat += ok && uf->file;
-		if (ok)
-			uf->side = uf->side_end = u->sides ? u->sides + side : NULL;
-		while (ok && side < u->nsides && u->sides[side].tid == tid)
-			uf->side_end = &u->sides[++side];
+		has_dat = dat < dats->count && dats->tids[dat] == tid;
+		ok = add_feed(u, &by_pid, tid, has_dat ? &u->files[dat] : NULL);
+		dat += has_dat;
+		while (side < u->nsides && u->sides[side].tid == tid)
+			side++;
 	}
 	map64_free(&by_pid);
 	return ok;
@@ -353,23 +364,68 @@ static bool add_feeds(struct uftrace *u, const struct tid_list *dats)
 /* The messages of extern.dat belong to no task, so they get a separate track and feed. */
 static bool add_extern(struct uftrace *u)
 {
-	struct uftrace_feed *uf;
 	struct uftrace_file *file = u->nfiles ? &u->files[u->nfiles - 1] : NULL;
 	uint32_t track;
 
-	if (!file || !text_is(file->name, "extern.dat"))
+	u->extern_feed = SPUR_NONE;
+	if (!file || !text_is(uftrace_file_name(u, file), "extern.dat"))
 		return true;
 	track = other_track(u, "external data");
 	if (track == SPUR_NONE || !uftrace_open_file(u, file, &u->t->diag))
 		return track != SPUR_NONE;
 	source_need(file->source, UINT64_MAX);
-	uf = arena_alloc(&u->t->arena, sizeof(*uf));
-	if (!uf)
-		return false;
-	uf->is_extern = true;
-	uf->file = file;
-	uf->tid = -1;
-	return trace_add_feed(u->t, track, uf) != NULL;
+	u->extern_feed = (uint32_t)u->t->nfeeds;
+	return trace_add_feed(u->t, track, NULL) != NULL;
+}
+
+struct uftrace_feed uftrace_feed_at(const struct uftrace *u, size_t i)
+{
+	const struct feed *f = u->t->feeds[i];
+	const struct spur_track *track = trace_track(u->t, f->track);
+	struct uftrace_feed uf = { 0 };
+	size_t from, to;
+
+	if (f->id == u->extern_feed) {
+		uf.is_extern = true;
+		uf.file = &u->files[u->nfiles - 1];
+		uf.tid = -1;
+		return uf;
+	}
+	uf.tid = track->kind == SPUR_TRACK_THREAD ? track->tid : uftrace_no_task;
+	uf.file = f->stream != SPUR_NONE ? &u->files[f->stream] : NULL;
+	uf.ended = !uf.file;
+	if (u->nsides) {
+		bisect(from, 0, u->nsides, u->sides[from].tid < uf.tid);
+		bisect(to, from, u->nsides, u->sides[to].tid == uf.tid);
+		uf.side = u->sides + from;
+		uf.side_end = u->sides + to;
+	}
+	return uf;
+}
+
+/* Returns the state of a feed that is read, or NULL if out of memory. */
+static struct uftrace_feed *feed_state(const struct uftrace *u, struct feed *f)
+{
+	struct uftrace_feed *uf = f->state;
+
+	if (uf)
+		return uf;
+	uf = f->state = mem_alloc(sizeof(*uf));
+	if (uf)
+		*uf = uftrace_feed_at(u, f->id);
+	return uf;
+}
+
+/* Frees the state of a feed that is not read any more. */
+static void feed_close(struct uftrace *u, struct feed *f)
+{
+	struct uftrace_feed *const uf = f->state;
+
+	if (!uf || uf == &u->over)
+		return;
+	uftrace_dat_close(uf);
+	mem_free(uf);
+	f->state = &u->over;
 }
 
 /* --- info for people --- */
@@ -454,12 +510,15 @@ static void set_clock(struct uftrace *u)
  */
 static void guess_order(struct uftrace *u)
 {
+	struct source view, *s;
 	const uint8_t *p;
 
-	if (!u->nfiles || !uftrace_open_file(u, &u->files[0], &u->t->diag) ||
-	    !source_need(u->files[0].source, 16))
+	if (!u->nfiles || !uftrace_open_dat(u, &u->files[0], &u->t->diag))
 		return;
-	p = u->files[0].source->data;
+	s = uftrace_file_source(&u->files[0], &view);
+	if (!source_need(s, 16))
+		return;
+	p = s->data;
 	if ((load64(p + 8, order_swaps(false)) >> 3 & 7) != 5 &&
 	    (load64(p + 8, order_swaps(true)) >> 3 & 7) == 5)
 		u->d.info.big_endian = true;
@@ -467,6 +526,17 @@ static void guess_order(struct uftrace *u)
 }
 
 /* --- the format --- */
+
+/* Room for `n` tasks with files, and for as many files of CPUs as most machines need. */
+static bool reserve_files(struct uftrace *u, size_t n)
+{
+	enum { OTHERS = 64 };
+
+	return n <= MAX_FILES &&
+	       mem_grow((void **)&u->files, &u->files_cap, n + OTHERS, sizeof(*u->files),
+			MAX_FILES + OTHERS) &&
+	       trace_reserve_streams(u->t, n + OTHERS) && trace_reserve_feeds(u->t, n + OTHERS);
+}
 
 static bool add_dats(struct uftrace *u, struct tid_list *dats, struct source *src,
 		     const char *src_name)
@@ -481,10 +551,11 @@ static bool add_dats(struct uftrace *u, struct tid_list *dats, struct source *sr
 		if (!f || !add_tid(dats, tid))
 			return false;
 		f->source = src;
+		f->state = FILE_SOURCE;
 		u->borrowed = src;
 		return true;
 	}
-	if (!list_dats(u->dir, dats))
+	if (!list_dats(u->dir, dats) || !reserve_files(u, dats->count))
 		return false;
 	for (size_t i = 0; i < dats->count; i++) {
 		snprintf(name, sizeof(name), "%lld.dat", (long long)dats->tids[i]);
@@ -576,6 +647,7 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 		return err_nomem(err);
 	t->state = u;
 	u->t = t;
+	u->over.ended = true;
 	if (!src)
 		u->dir = t->path;
 	else if (strcmp(t->path, "-") != 0)
@@ -586,8 +658,11 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 		return err_nomem(err);
 	if (!u->t->nfeeds)
 		return err_set(err, SPUR_ERR_FORMAT,
-			       "%s: expected at least one TID.dat with records, found none",
-			       t->path);
+			       "%s: expected at least one TID.dat with records, found none%s",
+			       t->path,
+			       has_session(t->path) ? "; if the recorder was killed, spur recover "
+						      "finds records in shared memory"
+						    : "");
 	i = &u->d.info;
 	t->version = !i->have	       ? "unknown"
 		     : i->version == 3 ? "3"
@@ -598,101 +673,6 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 	if (!add_origin(u))
 		return err_nomem(err);
 	return t->version ? SPUR_OK : err_nomem(err);
-}
-
-/* SPEC uftrace/extern: seconds, then text. Returns false if the trimmed line has none. */
-static bool extern_message(struct text line, uint64_t *time)
-{
-	return line.len && line.p[0] != '#' && text_seconds(&line, time) && *time <= INT64_MAX &&
-	       text_trim(line).len;
-}
-
-/* SPEC uftrace/book-time: the time of the first message at or after `off`; 0: no message. */
-static uint64_t extern_first(const struct uftrace_feed *uf)
-{
-	const struct source *s = uf->file->source;
-	struct text rest = text_make(s->data + uf->off, s->size - uf->off), line;
-	uint64_t time;
-
-	while (text_line(&rest, &line))
-		if (extern_message(text_trim(line), &time))
-			return time;
-	return 0;
-}
-
-/* SPEC uftrace/bookkeeping: a line without a message, from `at` on */
-static void line_row(struct uftrace *u, const struct feed *f, struct uftrace_feed *uf, uint64_t at,
-		     struct spur_event *row)
-{
-	const uint32_t cls = uftrace_line_class(u);
-
-	if (!uf->started)
-		uf->prev = extern_first(uf);
-	uf->started = true;
-	*row = (struct spur_event){
-		.ts = (int64_t)uf->prev,
-		.off = at,
-		.len = (uint32_t)(uf->off - at),
-		.track = f->track,
-		.stream = uf->file->stream,
-		.name = cls ? trace_class(u->t, cls)->name : 0,
-		.cat = cls ? trace_class(u->t, cls)->cat : 0,
-		.cls = cls,
-		.kind = SPUR_NATIVE,
-		.cpu = SPUR_NO_CPU,
-		.flags = SPUR_F_RETIMED,
-	};
-}
-
-static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
-		       struct spur_event *row)
-{
-	const struct source *s = uf->file->source;
-	struct text rest = text_make(s->data + uf->off, s->size - uf->off), line, v;
-	const struct event_class *c;
-	uint64_t time, at;
-	uint32_t cls = uftrace_event_class(u, UFTRACE_EV_EXTERN);
-
-	while (cls && text_line(&rest, &line)) {
-		at = uf->off;
-		uf->off = (uint64_t)((const uint8_t *)rest.p - s->data);
-		v = text_trim(line);
-		/*
-		 * SPEC uftrace/extern: comments and blank lines are ignored, a line without text is
-		 * skipped
-		 */
-		if (!extern_message(v, &time)) {
-			if (v.len && v.p[0] != '#')
-				diag_add(&f->diag, DIAG_WARN, "uftrace/bad-extern-line",
-					 "extern.dat", at, 0,
-					 "line: expected SECONDS.NANOSECONDS TEXT, found \"%.*s\"",
-					 (int)(line.len < 60 ? line.len : 60), line.p);
-			if (!u->t->options.bookkeeping)
-				continue;
-			line_row(u, f, uf, at, row);
-			return row->cls != 0;
-		}
-		c = trace_class(u->t, cls);
-		*row = (struct spur_event){
-			.ts = (int64_t)time,
-			.id = UFTRACE_EV_EXTERN,
-			.off = at,
-			.len = (uint32_t)(uf->off - at),
-			.track = f->track,
-			.stream = uf->file->stream,
-			.name = c->name,
-			.cat = c->cat,
-			.cls = cls,
-			.kind = SPUR_LOG,
-			.nargs = 1,
-			.cpu = SPUR_NO_CPU,
-			.flags = time < uf->prev ? SPUR_F_BACK : 0,
-		};
-		uf->prev = time;
-		uf->started = true;
-		return true;
-	}
-	return false;
 }
 
 /*
@@ -717,22 +697,25 @@ static void keep_to_range(struct uftrace *u, struct feed *f, struct uftrace_feed
 static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
 {
 	struct uftrace *u = t->state;
-	struct uftrace_feed *uf = f->state;
+	const struct uftrace_feed uf = uftrace_feed_at(u, f->id);
 	uint64_t time = UINT64_MAX, word;
+	struct source view, *s;
 
-	if (uf->is_extern || t->want_from != INT64_MIN)
+	if (uf.is_extern || t->want_from != INT64_MIN)
 		return false;
-	if (uf->file) {
-		if (!uftrace_open_file(u, uf->file, &t->feeds[f->id]->diag) ||
-		    !uf->file->source->mapped || uf->file->source->size < RECORD)
+	if (uf.file) {
+		if (!uftrace_open_dat(u, uf.file, &t->feeds[f->id]->diag))
 			return false;
-		time = load64(uf->file->source->data, u->swap);
-		word = load64(uf->file->source->data + 8, u->swap);
+		s = uftrace_file_source(uf.file, &view);
+		if (!s->mapped || s->size < RECORD)
+			return false;
+		time = load64(s->data, u->swap);
+		word = load64(s->data + 8, u->swap);
 		if ((word & MAGIC_MASK) != MAGIC_BITS || (word & 3) > RECORD_EXIT)
 			return false;
 	}
-	if (uf->side < uf->side_end && uf->side->time < time)
-		time = uf->side->time;
+	if (uf.side < uf.side_end && uf.side->time < time)
+		time = uf.side->time;
 	*ts = (int64_t)time;
 	return time <= INT64_MAX;
 }
@@ -740,12 +723,17 @@ static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
 static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
 {
 	struct uftrace *u = t->state;
-	struct uftrace_feed *uf = f->state;
+	struct uftrace_feed *const uf = feed_state(u, f);
 
 	b->count = 0;
+	if (!uf)
+		return SPUR_FAIL;
+	if (uf == &u->over)
+		return SPUR_END;
 	if (!uf->is_extern && uftrace_can_seek(u))
 		keep_to_range(u, f, uf);
-	while (uf->is_extern && b->count < b->cap && extern_row(u, f, uf, &b->rows[b->count]))
+	while (uf->is_extern && b->count < b->cap &&
+	       uftrace_extern_row(u, f, uf, &b->rows[b->count]))
 		b->count++;
 	while (!uf->is_extern && b->count < b->cap) {
 		/* At equal times the .dat comes first. */
@@ -765,7 +753,17 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 			break;
 	}
 	read_count(&t->read.records, b->count);
+	if (!b->count)
+		feed_close(u, f);
 	return b->count ? SPUR_OK : SPUR_END;
+}
+
+static void file_close(const struct uftrace *u, const struct uftrace_file *f)
+{
+	if (f->state == FILE_SOURCE && f->source != u->borrowed)
+		source_close(f->source);
+	else if (f->state == FILE_MAPPED)
+		os_munmap((void *)(uintptr_t)f->bytes, f->size);
 }
 
 static void close_data(struct spur_trace *t)
@@ -773,10 +771,9 @@ static void close_data(struct spur_trace *t)
 	struct uftrace *u = t->state;
 
 	for (size_t i = 0; i < t->nfeeds; i++)
-		uftrace_dat_close(uftrace_feed_at(u, i));
+		feed_close(u, t->feeds[i]);
 	for (size_t i = 0; i < u->nfiles; i++)
-		if (u->files[i].source != u->borrowed)
-			source_close(u->files[i].source);
+		file_close(u, &u->files[i]);
 	mem_free(u->files);
 	uftrace_free_modules(u);
 	uftrace_free_kernel(u);
@@ -799,10 +796,10 @@ static void close_data(struct spur_trace *t)
 		}
 	}
 	for (size_t i = 0; i < u->d.ntasks; i++)
-		mem_free(u->d.tasks[i].refs);
+		if (u->d.tasks[i].refs_cap)
+			mem_free(u->d.tasks[i].refs);
 	mem_free(u->d.sessions);
 	mem_free(u->d.tasks);
-	mem_free(u->d.lines);
 	for (size_t i = 0; i < u->nslurped; i++)
 		source_close(u->slurped[i]);
 	mem_free(u->slurped);
@@ -823,7 +820,7 @@ static int probe_dir(const char *dir)
 	n = dats.count;
 	mem_free(dats.tids);
 	if (!n)
-		return 0;
+		return has_session(dir) ? SCORE_TASKS : 0;
 	return exists(dir, "task.txt") || exists(dir, "task") ? SCORE_TASKS : SCORE_DAT;
 }
 
@@ -916,10 +913,12 @@ static uint32_t session_at(const struct spur_trace *t, const struct spur_track *
 	uint64_t end = INT64_MAX;
 
 	for (size_t i = 0; task && i < task->nrefs; i++) {
-		if (task->refs[i].start > time && task->refs[i].start < end)
-			end = task->refs[i].start;
-		if (task->refs[i].end > time && task->refs[i].end < end)
-			end = task->refs[i].end;
+		const struct uftrace_session_ref ref = uftrace_task_ref(task, i);
+
+		if (ref.start > time && ref.start < end)
+			end = ref.start;
+		if (ref.end > time && ref.end < end)
+			end = ref.end;
 	}
 	*until = (int64_t)end;
 	return s ? (uint32_t)(s - d->sessions) + 1 : 0;
@@ -962,5 +961,7 @@ const struct spur_format spur_format_uftrace = {
 	.copy = uftrace_copy,
 	.joins = uftrace_joins,
 	.copies_to_dir = uftrace_is_dir,
+	.recover = uftrace_recover,
+	.recovers = RECOVERS_DIR,
 	.close = close_data,
 };

@@ -58,6 +58,8 @@ struct write_setting {
 	const char *help; /* one line: what it does, and the default */
 };
 
+struct pipe_options; /* flow/pipe.h */
+
 /* One conversion, as the writer sees it. */
 struct write {
 	struct spur_trace *trace;
@@ -166,6 +168,7 @@ struct spur_writer {
 	bool takes_orphans; /* ends without a begin come by row(), as END rows */
 	bool takes_open; /* spans that are open when the data ends stay open */
 	bool merged; /* all rows come by time, in one lane */
+	bool source_lines; /* wants classes as spur_options.source_lines gives them */
 	/*
 	 * Times before zero cannot be written: if the trace has some, times count from its first
 	 * event, unless the user chose otherwise.
@@ -193,7 +196,7 @@ struct spur_writer {
 	void *(*open)(struct write *w);
 	/*
 	 * Makes the state of a lane whose rows are mostly of `track` (SPUR_NONE: any track).
-	 * Returns NULL if out of memory.
+	 * Returns NULL if out of memory. NULL: the state of the output is that of its lanes.
 	 */
 	void *(*lane)(void *self, uint32_t track);
 	/*
@@ -214,7 +217,12 @@ struct spur_writer {
 	 */
 	bool (*span)(void *lane, const struct spur_event *row, const struct spur_event *last,
 		     const struct write_end *end, struct out *o);
-	void (*lane_close)(void *lane);
+	void (*lane_close)(void *lane); /* NULL: as with `lane` */
+	/*
+	 * Instead of all of these: reads the trace itself and writes all events, sets *rows to how
+	 * many they were. NULL: the core pushes rows. Returns false as finish() does.
+	 */
+	bool (*read)(void *self, const struct pipe_options *pipe, uint64_t *rows);
 	/*
 	 * Writes what follows the events. All tracks and classes are known by then. Not called if
 	 * the conversion failed. Returns false if out of memory, or with write.error set.

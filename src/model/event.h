@@ -27,6 +27,11 @@ struct shown_row {
 struct batch {
 	struct spur_event *rows;
 	uint32_t count, cap;
+	/*
+	 * The filter drops calls shorter than this and looks at nothing else, so both rows of such
+	 * a call may be left out. 0: all rows are wanted.
+	 */
+	int64_t short_ns;
 };
 
 /*

@@ -156,11 +156,9 @@ bool reorder_add(struct reorder *r, int64_t ts, uint64_t rank, const void *item)
 	const reorder_key key = reorder_make_key(ts, rank);
 	const uint32_t i = run_for(r, key);
 
-	if (!r->runs) {
-		r->runs = mem_array(REORDER_RUNS + 1, sizeof(*r->runs));
-		if (!r->runs)
-			return false;
-	}
+	if (!mem_grow((void **)&r->runs, &r->runs_cap, (size_t)i + 1, sizeof(*r->runs),
+		      REORDER_RUNS + 1))
+		return false;
 	if (!run_append(r, &r->runs[i], key, item))
 		return false;
 	if (i >= r->nruns)
@@ -204,13 +202,14 @@ static const void **merge_sort(const void **p, const void **spare, size_t n)
 /* Makes `sorted` of the unsorted run: pointers to its items. */
 static bool sort_rest(struct reorder *r)
 {
-	const struct reorder_run *run = &r->runs[REORDER_RUNS];
-	const size_t n = run->count;
+	const struct reorder_run *run;
 	const void **p, **spare, **sorted;
-	size_t at = 0;
+	size_t n, at = 0;
 
 	if (r->nruns <= REORDER_RUNS)
 		return true;
+	run = &r->runs[REORDER_RUNS];
+	n = run->count;
 	p = scratch_alloc(n * sizeof(*p));
 	spare = p ? scratch_alloc(n * sizeof(*p)) : NULL;
 	if (!spare) {

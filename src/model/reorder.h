@@ -52,6 +52,7 @@ struct reorder {
 	uint32_t nruns; /* the last may be the unsorted run, number REORDER_RUNS */
 	uint32_t nheap; /* runs that have items left */
 	struct reorder_run *runs;
+	size_t runs_cap;
 	struct reorder_extent *extents; /* scratch memory; items never move */
 	size_t nextents, extents_cap;
 	const void **sorted; /* items of the unsorted run; scratch memory */

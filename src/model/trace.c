@@ -164,8 +164,8 @@ uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 
 uint32_t trace_add_origin(struct spur_trace *t, struct spur_origin origin)
 {
-	if (!mem_grow((void **)&t->origins, &t->origins_cap, t->norigins + 1,
-		      sizeof(*t->origins), MAX_LIST))
+	if (!mem_grow((void **)&t->origins, &t->origins_cap, t->norigins + 1, sizeof(*t->origins),
+		      MAX_LIST))
 		return SPUR_NONE;
 	t->origins[t->norigins] = origin;
 	__atomic_store_n(&t->norigins, t->norigins + 1, __ATOMIC_RELEASE);
@@ -268,6 +268,11 @@ uint32_t *trace_track_order(const struct spur_trace *t, size_t *count)
 	}
 	mem_free(late);
 	return order;
+}
+
+bool trace_reserve_feeds(struct spur_trace *t, size_t n)
+{
+	return mem_grow((void **)&t->feeds, &t->feeds_cap, n, sizeof(*t->feeds), MAX_LIST);
 }
 
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)

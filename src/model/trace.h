@@ -114,6 +114,14 @@ struct spur_trace {
 	bool one_run; /* the parts are the files of the directory `path` */
 	pthread_mutex_t lock; /* classes and arena after open */
 
+	/*
+	 * Set by open(), of a member of a run: rows of threads and processes that other members
+	 * have too. In the joined trace they are on those members' tracks.
+	 */
+	bool observes;
+	/* By track: the time from which on it has its ids. In the arena; NULL: unknown */
+	const int64_t *track_since;
+
 	bool unnamed; /* opened from memory or a descriptor: the input is not the file at `path` */
 	/* The trace is still being written; set by open() if the trace has no `source` */
 	bool live;
@@ -288,6 +296,8 @@ uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
  * Returns false if out of memory.
  */
 bool trace_reserve_streams(struct spur_trace *t, size_t n);
+/* Reserves room for `n` feeds, which growing would double. Returns false if out of memory. */
+bool trace_reserve_feeds(struct spur_trace *t, size_t n);
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state);
 bool trace_add_info(struct spur_trace *t, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -63,9 +63,8 @@ static void check_json(const struct pass_env *env, const struct counts *c)
 		   "llu,\"streams\":%zu,"
 		   "\"bytes_lost\":%llu",
 		   diag_count(log, DIAG_DAMAGE) ? "false" : "true",
-		   (unsigned long long)c->all.events,
-		   (unsigned long long)c->nargs, env->trace->nstreams,
-		   (unsigned long long)diag_bytes_lost(log));
+		   (unsigned long long)c->all.events, (unsigned long long)c->nargs,
+		   env->trace->nstreams, (unsigned long long)diag_bytes_lost(log));
 	out_str(o, ",\"damage\":");
 	diag_json_list(o, log, DIAG_DAMAGE);
 	out_str(o, ",\"warnings\":");
@@ -86,7 +85,7 @@ static void check_jsonl(const struct pass_env *env)
 static enum spur_status check_run(struct pass_env *env)
 {
 	struct counts c;
-	enum spur_status st = counts_run(env, true, &c);
+	enum spur_status st = counts_run(env, COUNT_ARGS, &c);
 
 	if (st == SPUR_OK) {
 		trace_join_diag(env->trace);

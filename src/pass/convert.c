@@ -49,11 +49,14 @@ static void tell_clocks(const struct pass_env *env)
 	}
 }
 
-/* Writers know processes and threads by their ids. */
+/* Writers know processes and threads by their ids; some show source lines. */
 static void convert_prepare(const struct pass_env *env, struct spur_options *open)
 {
-	(void)env;
+	const char *const to = convert_options(env)->to;
+	const struct spur_writer *const writer = to ? writer_find(to) : NULL;
+
 	open->distinct_ids = true;
+	open->source_lines |= writer && writer->source_lines;
 }
 
 /* What a masked trace still tells. */

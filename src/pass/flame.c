@@ -168,7 +168,14 @@ static enum spur_status flame_run(struct pass_env *env)
 	return st;
 }
 
+static bool flame_takes_store(const struct pass_env *env)
+{
+	(void)env;
+	return true;
+}
+
 const struct spur_pass spur_pass_flame = {
+	.takes_store = flame_takes_store,
 	.name = "flame",
 	.analysis = true,
 	.options_size = sizeof(struct flame_options),

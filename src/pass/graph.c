@@ -397,7 +397,14 @@ static enum spur_status graph_run(struct pass_env *env)
 	return st;
 }
 
+static bool graph_takes_store(const struct pass_env *env)
+{
+	(void)env;
+	return true;
+}
+
 const struct spur_pass spur_pass_graph = {
+	.takes_store = graph_takes_store,
 	.name = "graph",
 	.analysis = true,
 	.options_size = sizeof(struct graph_options),

@@ -2,6 +2,8 @@
  * info: what the trace is and what is in it, as text or as one JSON object (docs/jsonl.md).
  * Reads all rows to count them; looks at no arguments.
  */
+#include <stdio.h>
+
 #include "flow/join_map.h"
 #include "pass/fold/count.h"
 #include "pass/pass.h"
@@ -17,7 +19,7 @@ struct info {
 	struct counts counts;
 	uint64_t records, discarded, lost_packets, bytes;
 	uint64_t processes, threads;
-	uint32_t *order; /* of tracks */
+	uint32_t *order; /* of tracks; for JSON */
 	size_t norder;
 };
 
@@ -96,6 +98,18 @@ static void json_id(struct out *o, int64_t id)
 		out_u64(o, (uint64_t)id);
 }
 
+static void json_info(struct out *o, const struct spur_trace *t)
+{
+	out_str(o, ",\"info\":{");
+	for (size_t k = 0; k < t->ninfo; k++) {
+		out_str(o, k ? "," : "");
+		out_json(o, t->info[k].key, strlen(t->info[k].key));
+		out_char(o, ':');
+		out_json(o, t->info[k].value, t->info[k].len);
+	}
+	out_char(o, '}');
+}
+
 static void json_lists(struct info *i)
 {
 	const struct spur_trace *t = i->trace;
@@ -107,7 +121,7 @@ static void json_lists(struct info *i)
 		out_str(o, k ? ",{\"path\":" : "{\"path\":");
 		out_json(o, t->streams[k].path, strlen(t->streams[k].path));
 		json_number(o, "size", t->streams[k].size);
-		json_number(o, "events", k < i->counts.nstreams ? i->counts.streams[k].events : 0);
+		json_number(o, "events", count_of(&i->counts.streams, k).events);
 		out_char(o, '}');
 	}
 	out_str(o, "],\"thread_list\":[");
@@ -125,18 +139,47 @@ static void json_lists(struct info *i)
 		json_id(o, track->tid);
 		out_str(o, ",\"name\":");
 		out_json(o, name, len);
-		json_number(o, "events", k < i->counts.ntracks ? i->counts.tracks[k].events : 0);
+		json_number(o, "events", count_of(&i->counts.tracks, k).events);
 		out_char(o, '}');
 		any = true;
 	}
-	out_str(o, "],\"info\":{");
-	for (size_t k = 0; k < t->ninfo; k++) {
-		out_str(o, k ? "," : "");
-		out_json(o, t->info[k].key, strlen(t->info[k].key));
-		out_char(o, ':');
-		out_json(o, t->info[k].value, t->info[k].len);
+	out_char(o, ']');
+	json_info(o, t);
+}
+
+/* The process of a member of a run; -1: unknown. */
+static int64_t member_pid(const struct spur_trace *member)
+{
+	for (uint32_t k = 0; k < member->ntracks; k++)
+		if (trace_track_kind(member, k) == SPUR_TRACK_PROCESS)
+			return trace_track(member, k)->pid;
+	return -1;
+}
+
+/* The members of a run say things of their own. */
+static bool has_members(const struct spur_trace *t)
+{
+	return t->one_run && t->nparts && t->parts[0].trace->format->run_info;
+}
+
+static void json_members(struct info *i)
+{
+	const struct spur_trace *t = i->trace;
+	struct out *o = i->out;
+
+	out_str(o, ",\"members\":[");
+	for (size_t k = 0; k < t->nparts; k++) {
+		const struct spur_trace *member = t->parts[k].trace;
+
+		out_str(o, k ? ",{\"path\":" : "{\"path\":");
+		out_json(o, member->path, strlen(member->path));
+		out_str(o, ",\"pid\":");
+		json_id(o, member_pid(member));
+		json_number(o, "discarded", member->read.discarded);
+		json_info(o, member);
+		out_char(o, '}');
 	}
-	out_char(o, '}');
+	out_char(o, ']');
 }
 
 static void info_json(struct info *i)
@@ -178,6 +221,8 @@ static void info_json(struct info *i)
 		out_str(o, ",\"traces\":");
 		join_clock_json(t, o);
 	}
+	if (has_members(t))
+		json_members(i);
 	out_str(o, "}\n");
 }
 
@@ -253,6 +298,28 @@ static void text_clock(struct info *i)
 	out_char(i->out, '\n');
 }
 
+/* What each member says, a line each. */
+static void text_members(struct info *i)
+{
+	const struct spur_trace *t = i->trace;
+	struct out *o = i->out;
+
+	for (size_t n = 0; n < t->nparts; n++) {
+		const struct spur_trace *member = t->parts[n].trace;
+		char key[32];
+
+		snprintf(key, sizeof(key), "process %lld", (long long)member_pid(member));
+		text_key(o, key);
+		for (size_t k = 0; k < member->ninfo; k++) {
+			out_printf(o, "%s ", member->info[k].key);
+			out_safe(o, member->info[k].value, member->info[k].len);
+			out_str(o, ", ");
+		}
+		out_printf(o, "%llu events discarded\n",
+			   (unsigned long long)member->read.discarded);
+	}
+}
+
 static void info_text(struct info *i)
 {
 	const struct spur_trace *t = i->trace;
@@ -286,19 +353,22 @@ static void info_text(struct info *i)
 		out_safe(o, t->info[k].value, t->info[k].len);
 		out_char(o, '\n');
 	}
+	if (has_members(t))
+		text_members(i);
 }
 
 static enum spur_status info_run(struct pass_env *env)
 {
+	const bool json = env->opt->form == FORM_JSON;
 	struct info i = { .env = env, .trace = env->trace, .out = env->out };
-	enum spur_status st = counts_run(env, false, &i.counts);
+	enum spur_status st = counts_run(env, json ? COUNT_CELLS : 0, &i.counts);
 
-	if (st == SPUR_OK && !(i.order = trace_track_order(env->trace, &i.norder)))
+	if (st == SPUR_OK && json && !(i.order = trace_track_order(env->trace, &i.norder)))
 		st = err_nomem(env->err);
 	if (st == SPUR_OK) {
 		trace_join_diag(env->trace);
 		info_sum(&i);
-		if (env->opt->form == FORM_JSON)
+		if (json)
 			info_json(&i);
 		else
 			info_text(&i);

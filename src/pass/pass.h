@@ -81,6 +81,12 @@ struct spur_pass {
 	bool simple_names; /* the default of --demangle is simple */
 	bool focus_hides_sched; /* -C and -L leave schedule events out */
 	/*
+	 * Returns true if, with the options in env, it needs of rows only what a store has (see
+	 * store/trace.h): no arguments and no sessions. Then it may get one in place of the trace.
+	 * NULL: it does not.
+	 */
+	bool (*takes_store)(const struct pass_env *env);
+	/*
 	 * Sets in *open what the options in env ask for before the trace is opened; NULL: nothing.
 	 */
 	void (*prepare)(const struct pass_env *env, struct spur_options *open);

@@ -394,7 +394,15 @@ static void report_prepare(const struct pass_env *env, struct spur_options *open
 	open->source_lines |= env->opt->fields && strstr(env->opt->fields, "location");
 }
 
+static bool report_takes_store(const struct pass_env *env)
+{
+	const char *by = report_options(env)->by;
+
+	return !by || strcmp(by, "session") != 0;
+}
+
 const struct spur_pass spur_pass_report = {
+	.takes_store = report_takes_store,
 	.name = "report",
 	.analysis = true,
 	.options_size = sizeof(struct report_options),

@@ -17,11 +17,6 @@ struct stats {
 	size_t norder;
 };
 
-static struct count_cell cell_of(const struct count_cell *cells, size_t n, size_t id)
-{
-	return id < n ? cells[id] : (struct count_cell){ 0 };
-}
-
 static void text_cell(struct out *o, uint64_t n)
 {
 	char *w = out_room(o, 32);
@@ -94,14 +89,13 @@ static void stats_text(struct stats *s)
 	text_cell(o, s->counts.all.events);
 	out_str(o, "all\n\nevents by stream\n");
 	for (size_t i = 0; i < s->trace->nstreams; i++) {
-		text_cell(o, cell_of(s->counts.streams, s->counts.nstreams, i).events);
+		text_cell(o, count_of(&s->counts.streams, i).events);
 		out_safe(o, s->trace->streams[i].path, strlen(s->trace->streams[i].path));
 		out_printf(o, " (%llu bytes)\n", (unsigned long long)s->trace->streams[i].size);
 	}
 	out_str(o, "\nevents by track\n");
 	for (size_t i = 0; i < s->norder; i++) {
-		const struct count_cell c =
-			cell_of(s->counts.tracks, s->counts.ntracks, s->order[i]);
+		const struct count_cell c = count_of(&s->counts.tracks, s->order[i]);
 
 		if (c.events) {
 			text_cell(o, c.events);
@@ -126,8 +120,7 @@ static void json_tracks(struct stats *s)
 
 	for (size_t i = 0; i < s->norder; i++) {
 		const struct spur_track *k = trace_track(s->trace, s->order[i]);
-		const struct count_cell c =
-			cell_of(s->counts.tracks, s->counts.ntracks, s->order[i]);
+		const struct count_cell c = count_of(&s->counts.tracks, s->order[i]);
 		size_t len;
 		const char *name = trace_string(s->trace, k->name, &len);
 
@@ -150,8 +143,7 @@ static void stats_json(struct stats *s)
 	bool any = false;
 
 	out_json_head(o, "stats");
-	out_printf(o, ",\"events\":%llu,\"kinds\":{",
-		   (unsigned long long)s->counts.all.events);
+	out_printf(o, ",\"events\":%llu,\"kinds\":{", (unsigned long long)s->counts.all.events);
 	for (unsigned k = 0; k < SPUR_KINDS; k++)
 		if (s->counts.kinds[k]) {
 			out_printf(o, "%s\"%s\":%llu", any ? "," : "", spur_kind_name(k),
@@ -160,7 +152,7 @@ static void stats_json(struct stats *s)
 		}
 	out_str(o, "},\"streams\":[");
 	for (size_t i = 0; i < s->trace->nstreams; i++) {
-		const struct count_cell c = cell_of(s->counts.streams, s->counts.nstreams, i);
+		const struct count_cell c = count_of(&s->counts.streams, i);
 
 		out_str(o, i ? ",{\"path\":" : "{\"path\":");
 		out_json(o, s->trace->streams[i].path, strlen(s->trace->streams[i].path));
@@ -199,8 +191,7 @@ static void stats_csv(struct stats *s)
 		out_str(o, "stream,");
 		out_csv(o, s->trace->streams[i].path, strlen(s->trace->streams[i].path));
 		out_printf(o, ",,,,%llu,%llu\n",
-			   (unsigned long long)cell_of(s->counts.streams, s->counts.nstreams, i)
-				   .events,
+			   (unsigned long long)count_of(&s->counts.streams, i).events,
 			   (unsigned long long)s->trace->streams[i].size);
 	}
 	for (size_t i = 0; i < s->norder; i++) {
@@ -214,9 +205,7 @@ static void stats_csv(struct stats *s)
 		csv_number(o, k->pid);
 		csv_number(o, k->tid);
 		out_printf(o, ",%llu,\n",
-			   (unsigned long long)cell_of(s->counts.tracks, s->counts.ntracks,
-						       s->order[i])
-				   .events);
+			   (unsigned long long)count_of(&s->counts.tracks, s->order[i]).events);
 	}
 	for (size_t i = 0; i < diag_groups(&s->trace->joined); i++) {
 		const struct diag_group *g = diag_at(&s->trace->joined, i);
@@ -231,7 +220,7 @@ static void stats_csv(struct stats *s)
 static enum spur_status stats_run(struct pass_env *env)
 {
 	struct stats s = { .env = env, .trace = env->trace, .out = env->out };
-	enum spur_status st = counts_run(env, false, &s.counts);
+	enum spur_status st = counts_run(env, COUNT_CELLS, &s.counts);
 
 	if (st == SPUR_OK && !(s.order = trace_track_order(env->trace, &s.norder)))
 		st = err_nomem(env->err);

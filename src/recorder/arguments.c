@@ -263,16 +263,18 @@ enum spur_status arguments_check(const struct rules *r, struct spur_error *err)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		struct text all = text_of(r->list[i].specs ? r->list[i].specs : ""), one;
+		const bool results = r->list[i].what == RULE_RESULTS;
 
 		while (text_split(&all, ',', &one)) {
 			struct spec s = { .is_result = false };
 
-			if (!read_spec(text_trim(one), &s))
-				return err_set(err, SPUR_ERR_USAGE,
-					       "-%c: expected argN, fpargN or retval with /FORMAT "
-					       "and %%REGISTER, found \"%.*s\"",
-					       r->list[i].what == RULE_RESULTS ? 'R' : 'A',
-					       (int)one.len, one.p);
+			if (read_spec(text_trim(one), &s) && (s.is_result || !results))
+				continue;
+			return err_set(err, SPUR_ERR_USAGE,
+				       "-%c: expected %s with /FORMAT%s, found \"%.*s\"",
+				       results ? 'R' : 'A',
+				       results ? "retval" : "argN, fpargN or retval",
+				       results ? "" : " and %REGISTER", (int)one.len, one.p);
 		}
 	}
 	return SPUR_OK;

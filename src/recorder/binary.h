@@ -94,6 +94,8 @@ struct binary {
 enum spur_status binary_open(struct binary *b, const char *path, const char *dirs,
 			     struct spur_error *err);
 void binary_close(struct binary *b);
+/* Drops the slots that the code uses in another way than to call, which takes a walk over it. */
+void binary_check_slots(struct binary *b);
 
 /* --- between the parts of this reader --- */
 

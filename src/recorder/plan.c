@@ -62,6 +62,9 @@ static bool is_wanted(struct plan_builder *p, const struct binary_function *f,
 {
 	struct rules *const r = p->rules;
 
+	/* What keeps snapshots is recorded whatever else is left out. */
+	if (rules_match(r, RULE_KEEP, name))
+		return true;
 	return (!r->of[RULE_ONLY] || rules_match(r, RULE_ONLY, name)) &&
 	       !rules_match(r, RULE_NOT, name) && f->size >= r->min_size &&
 	       (!r->of[RULE_FILE] || has_file(p, f));
@@ -87,6 +90,32 @@ static bool add_point(struct plan_builder *p, const struct binary_point *point)
 	return true;
 }
 
+/* What has snapshots kept. Returns SPUR_FAIL, with the error set, if out of memory. */
+static enum spur_status add_conditions(struct plan_builder *p, struct plan_function *made,
+				       const struct rule_name *name, struct spur_error *err)
+{
+	struct rules *const r = p->rules;
+
+	made->conditions = (uint32_t)p->nconditions;
+	for (size_t i = 0; r->of[RULE_KEEP] && i < r->count; i++) {
+		struct rule *const rule = &r->list[i];
+
+		if (rule->what != RULE_KEEP || !rule_matches(rule, name) ||
+		    made->nconditions == UINT16_MAX)
+			continue;
+		if (!mem_grow((void **)&p->conditions, &p->conditions_cap, p->nconditions + 1,
+			      sizeof(*p->conditions), MOST))
+			return err_nomem(err);
+		p->conditions[p->nconditions++] = (struct plan_condition){
+			.value = rule->value,
+			.text = plan_text(p, rule->text, strlen(rule->text)),
+			.when = rule->when,
+		};
+		made->nconditions++;
+	}
+	return SPUR_OK;
+}
+
 static enum spur_status choose_function(struct plan_builder *p, const struct binary_function *f,
 					struct spur_error *err)
 {
@@ -106,11 +135,25 @@ static enum spur_status choose_function(struct plan_builder *p, const struct bin
 	for (uint32_t i = 0; i < f->npoints; i++)
 		if (!add_point(p, &p->binary->points[f->point + i]))
 			return err_nomem(err);
+	if (wanted && add_conditions(p, made, &name, err) == SPUR_FAIL)
+		return SPUR_FAIL;
 	/* A hook that the code itself calls has registers of its own. */
 	return wanted && f->way != ENTRY_CALLED ? plan_arguments(p, made, &name, f, err) : SPUR_OK;
 }
 
 /* --- library calls --- */
+
+/* -F chooses library calls as it does functions; --library-calls adds others to these. */
+static bool is_call_wanted(struct rules *r, const struct rule_name *name)
+{
+	/* What keeps snapshots is recorded whatever else is left out. */
+	if (rules_match(r, RULE_KEEP, name))
+		return true;
+	if (rules_match(r, RULE_NOT, name))
+		return false;
+	return (!r->of[RULE_ONLY] && !r->of[RULE_LIBRARY]) || rules_match(r, RULE_ONLY, name) ||
+	       rules_match(r, RULE_LIBRARY, name);
+}
 
 static enum spur_status choose_slot(struct plan_builder *p, const struct binary_slot *slot,
 				    struct spur_error *err)
@@ -119,13 +162,14 @@ static enum spur_status choose_slot(struct plan_builder *p, const struct binary_
 	const struct rule_name name = rules_name(&p->names, slot->name);
 	struct plan_function *made;
 
-	if ((p->rules->of[RULE_LIBRARY] && !rules_match(p->rules, RULE_LIBRARY, &name)) ||
-	    rules_match(p->rules, RULE_NOT, &name))
+	if (!is_call_wanted(p->rules, &name))
 		return SPUR_OK;
 	made = add_function(p);
 	if (!made || !add_point(p, &point))
 		return err_nomem(err);
 	*made = (struct plan_function){ .name = plan_text(p, slot->name, strlen(slot->name)) };
+	if (add_conditions(p, made, &name, err) == SPUR_FAIL)
+		return SPUR_FAIL;
 	return plan_arguments(p, made, &name, NULL, err);
 }
 
@@ -171,7 +215,7 @@ static int by_address(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-enum spur_status plan_make(struct plan_builder *p, const struct binary *b, struct rules *r,
+enum spur_status plan_make(struct plan_builder *p, struct binary *b, struct rules *r,
 			   bool is_main, const char *dirs, struct spur_error *err)
 {
 	const uint64_t failures = mem_failures();
@@ -189,8 +233,10 @@ enum spur_status plan_make(struct plan_builder *p, const struct binary *b, struc
 		p->lines = NULL;
 	for (size_t i = 0; st == SPUR_OK && i < b->nfunctions; i++)
 		st = choose_function(p, &b->functions[i], err);
-	if (st == SPUR_OK && r->library_calls && (is_main || named) && !module_is_basic(b->path))
+	if (st == SPUR_OK && r->library_calls && (is_main || named) && !module_is_basic(b->path)) {
+		binary_check_slots(b);
 		st = choose_slots(p, err);
+	}
 	if (st == SPUR_OK && p->npoints)
 		qsort(p->points, p->npoints, sizeof(*p->points), by_address);
 	if (st == SPUR_OK && (p->texts.error || mem_failures() != failures))
@@ -203,6 +249,7 @@ void plan_free(struct plan_builder *p)
 	mem_free(p->functions);
 	mem_free(p->points);
 	mem_free(p->args);
+	mem_free(p->conditions);
 	out_free(&p->texts);
 	out_free(&p->names);
 	dwarf_close(p->lines);
@@ -247,7 +294,7 @@ static int seal(const struct out *o, struct spur_error *err)
 
 int plan_write(struct plan_builder *p, struct spur_error *err)
 {
-	struct plan_head head = { .magic = PLAN_MAGIC };
+	struct plan_head head = { .magic = PLAN_MAGIC, .listed = p->binary->nfunctions > 0 };
 	struct out o;
 	int fd = -1;
 
@@ -261,6 +308,8 @@ int plan_write(struct plan_builder *p, struct spur_error *err)
 	head.args = place(&o, p->args, p->nargs * sizeof(*p->args));
 	head.ntexts = (uint32_t)p->texts.len;
 	head.texts = place(&o, p->texts.buf, p->texts.len);
+	head.nconditions = (uint32_t)p->nconditions;
+	head.conditions = place(&o, p->conditions, p->nconditions * sizeof(*p->conditions));
 	head.size = o.len;
 	if (o.error || o.len > UINT32_MAX) {
 		err_nomem(err);

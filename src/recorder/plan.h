@@ -20,6 +20,8 @@ struct plan_builder {
 	size_t npoints, points_cap;
 	struct plan_arg *args;
 	size_t nargs, args_cap;
+	struct plan_condition *conditions;
+	size_t nconditions, conditions_cap;
 	struct out texts; /* offset 0: the empty text */
 	struct out names; /* scratch */
 	struct dwarf_lines *lines; /* where a rule asks for source files; NULL: unknown */
@@ -32,7 +34,7 @@ struct plan_builder {
  * rules must outlive the builder. Returns SPUR_FAIL, with the error set, if out of memory.
  * Requires plan_free() in any case.
  */
-enum spur_status plan_make(struct plan_builder *p, const struct binary *b, struct rules *r,
+enum spur_status plan_make(struct plan_builder *p, struct binary *b, struct rules *r,
 			   bool is_main, const char *dirs, struct spur_error *err);
 void plan_free(struct plan_builder *p);
 /*

@@ -188,6 +188,27 @@ enum spur_status program_open(struct program *p, const char *name, const char *s
 	return SPUR_OK;
 }
 
+enum spur_status program_open_process(struct program *p, pid_t pid, const char *symbol_dirs,
+				      struct spur_error *err)
+{
+	char link[32], path[PATH_MAX];
+
+	*p = (struct program){ .binary = { .file = { .fd = -1 } } };
+	arena_init(&p->arena);
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	if (!os_realpath(link, path))
+		return err_set(err, SPUR_ERR_IO,
+			       "process %d: expected one that runs a program which you may read, "
+			       "found: %s",
+			       (int)pid, strerror(errno));
+	p->path = arena_strdup(&p->arena, path, strlen(path));
+	if (!p->path)
+		return err_nomem(err);
+	return binary_open(&p->binary, p->path, symbol_dirs, err) == SPUR_FAIL ?
+		       SPUR_FAIL :
+		       check_binary(&p->binary, err);
+}
+
 void program_close(struct program *p)
 {
 	binary_close(&p->binary);

@@ -5,7 +5,10 @@
 #ifndef SPUR_RECORDER_RECORDER_H
 #define SPUR_RECORDER_RECORDER_H
 
+#include <sys/types.h>
+
 #include "recorder/binary.h"
+#include "recorder/kernel.h"
 #include "recorder/rules.h"
 
 #include "../record/wire.h"
@@ -22,6 +25,7 @@ struct recorder_options {
 	struct rules *rules;
 	const char *categories; /* of events of the program's own; NULL: all */
 	struct record_settings settings; /* what the library is told */
+	struct kernel_options kernel; /* what is recorded beside the library */
 	void (*say)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	void (*restore_signals)(void); /* in the child, before it becomes the program */
 };
@@ -29,11 +33,13 @@ struct recorder_options {
 /* What became of it. */
 struct recorder_result {
 	int code; /* the exit code for the program's: its own, or 128 + the signal's number */
+	int signal; /* that ended the program; 0: none */
 	bool started; /* the program ran */
 	char *path; /* of the recording; in the arena */
 	unsigned left; /* processes that said they record and are still running */
 	uint64_t patched, refused; /* points */
 	int64_t ns; /* that the program ran */
+	int64_t cpu_ns; /* of the CPU, with children that were waited for; 0: unknown */
 	struct arena arena;
 };
 
@@ -43,6 +49,12 @@ struct recorder_result {
  */
 enum spur_status recorder_run(const struct recorder_options *o, struct recorder_result *result,
 			      struct spur_error *err);
+/*
+ * The same for a process that runs already, until a signal asks to end, `ns` have passed (0: any
+ * time) or the process has ended. It goes on as it was before. The options' argv is not used.
+ */
+enum spur_status recorder_attach(const struct recorder_options *o, pid_t pid, int64_t ns,
+				 struct recorder_result *result, struct spur_error *err);
 void recorder_free(struct recorder_result *result);
 /* Removes a recording, if the directory has nothing else. */
 void recorder_remove(const char *path);
@@ -63,6 +75,9 @@ struct program {
  */
 enum spur_status program_open(struct program *p, const char *name, const char *symbol_dirs,
 			      struct spur_error *err);
+/* The same for the program that a process runs. */
+enum spur_status program_open_process(struct program *p, pid_t pid, const char *symbol_dirs,
+				      struct spur_error *err);
 /* Finds the library to load into the program. Returns SPUR_FAIL, with the error set, if not. */
 enum spur_status program_find_library(struct program *p, struct spur_error *err);
 void program_close(struct program *p);
@@ -78,6 +93,12 @@ struct session {
 	struct arena arena;
 };
 
+/*
+ * Makes the directory `output`, or empties it with `force`; NULL: a new one by the name `program`.
+ * Requires an initialised arena.
+ */
+enum spur_status session_make_dir(struct session *s, const char *output, bool force,
+				  const char *program, struct spur_error *err);
 /* Makes the directory and the socket. Requires session_close() in any case. */
 enum spur_status session_open(struct session *s, const struct recorder_options *o,
 			      const struct program *p, struct spur_error *err);
@@ -95,11 +116,15 @@ enum spur_status session_describe(const struct session *s, const struct recorder
 struct server;
 /* Returns NULL if out of memory. `fd`: the listening socket, borrowed as the options are. */
 struct server *server_new(const struct recorder_options *o, int fd);
+/* Processes that say hello are observed from then on. `k` is borrowed. */
+void server_observe(struct server *s, struct kernel *k);
 /*
  * Waits until a program asks something, or until there is something to read from `wake`, and
  * answers. With `ms` 0 it does not wait. Returns true if it answered.
  */
 bool server_step(struct server *s, int wake, int ms);
+/* Makes the plan for a module's file before a program asks for it. */
+void server_prepare(struct server *s, const char *path, bool is_main);
 void server_sum(const struct server *s, struct recorder_result *result);
 void server_free(struct server *s);
 

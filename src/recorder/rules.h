@@ -19,6 +19,7 @@ enum rule_what {
 	RULE_OFF,
 	RULE_ARGUMENTS, /* functions whose arguments are recorded: FUNC@SPEC,... */
 	RULE_RESULTS,
+	RULE_KEEP, /* functions that have a snapshot of the ring kept: FUNC, FUNC#N, FUNC>TIME */
 	RULE_WHATS,
 };
 
@@ -33,6 +34,8 @@ struct rule {
 	struct pattern *pattern;
 	const char *text; /* as given */
 	const char *specs; /* behind the '@' of RULE_ARGUMENTS and RULE_RESULTS */
+	uint32_t when; /* of RULE_KEEP: enum plan_when */
+	uint64_t value; /* of RULE_KEEP: ns, or the number of a call */
 	bool matched; /* something, so far */
 };
 
@@ -60,6 +63,8 @@ void rules_free(struct rules *r);
 
 /* Fills the forms of a raw name, with `buf`, a memory buffer, for their text. */
 struct rule_name rules_name(struct out *buf, const char *raw);
+/* Returns true if the rule's pattern matches the name. */
+bool rule_matches(struct rule *rule, const struct rule_name *name);
 /* Returns true if one of the rules of this kind matches the name. */
 bool rules_match(struct rules *r, enum rule_what what, const struct rule_name *name);
 /* Returns true if one of the rules of this kind matches a path or its last part. */

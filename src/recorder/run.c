@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/os.h"
 #include "recorder/recorder.h"
@@ -116,28 +117,60 @@ static _Noreturn void become(const struct recorder_options *o, const struct prog
 	_exit(127);
 }
 
-/* Starts the program. Returns SPUR_FAIL, with the error set, if that fails. */
+/* Observes the process, then lets it become the program. */
+static struct kernel *observe(const struct recorder_options *o, const struct session *s,
+			      pid_t process, int go)
+{
+	struct kernel *k = NULL;
+
+	if (kernel_wanted(&o->kernel)) {
+		k = kernel_new(&o->kernel, s->path, process, false, o->say);
+		if (!k)
+			o->say("note: the kernel's events and counters are not recorded: %s",
+			       strerror(errno));
+	}
+	os_close(go);
+	return k;
+}
+
+/*
+ * Starts the program. Returns SPUR_FAIL, with the error set, if that fails. *k: what observes it,
+ * if that is wanted; requires kernel_end() in any case.
+ */
 static enum spur_status start(const struct recorder_options *o, const struct program *p,
 			      const struct session *s, const struct dispositions *before,
-			      struct spur_error *err)
+			      struct kernel **k, struct spur_error *err)
 {
-	int report[2], error = 0;
+	int report[2], go[2] = { -1, -1 }, error = 0;
 	ssize_t n;
 
 	if (os_pipe2(report, O_CLOEXEC) != 0)
 		return err_set(err, SPUR_ERR_IO, "pipe: %s", strerror(errno));
-	child = os_fork();
+	if (os_pipe2(go, O_CLOEXEC) == 0)
+		child = os_fork();
+	else
+		child = -1;
 	if (child == 0) {
 		signals_give_back(before);
 		o->restore_signals();
+		os_close(go[1]);
+		/* Until it is closed. */
+		while (os_read(go[0], &error, sizeof(error)) < 0 && errno == EINTR)
+			;
 		become(o, p, s, report[1]);
 	}
 	os_close(report[1]);
+	if (go[0] >= 0)
+		os_close(go[0]);
 	if (child < 0) {
+		error = errno;
 		child = 0;
 		os_close(report[0]);
-		return err_set(err, SPUR_ERR_IO, "fork: %s", strerror(errno));
+		if (go[1] >= 0)
+			os_close(go[1]);
+		return err_set(err, SPUR_ERR_IO, "fork: %s", strerror(error));
 	}
+	*k = observe(o, s, child, go[1]);
 	/* The pipe is closed when the program begins. */
 	while ((n = os_read(report[0], &error, sizeof(error))) < 0 && errno == EINTR)
 		;
@@ -157,8 +190,25 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Reads counters for the last time, while the process that has ended still has some. */
+static void observe_end(struct kernel *k)
+{
+	siginfo_t info = { 0 };
+
+	if (k && os_waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	    info.si_pid == child)
+		kernel_look(k);
+}
+
+/* CPU time of the processes that have ended and were waited for. */
+static int64_t cpu_of(const struct rusage *u)
+{
+	return ((int64_t)u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000000000 +
+	       ((int64_t)u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000;
+}
+
 /* Answers until the program has ended, and then what was asked before that. */
-static void serve_until_end(struct server *server, struct recorder_result *r)
+static void serve_until_end(struct server *server, struct kernel *k, struct recorder_result *r)
 {
 	char bytes[64];
 	int status = 0;
@@ -168,11 +218,13 @@ static void serve_until_end(struct server *server, struct recorder_result *r)
 		server_step(server, wake[0], -1);
 		while (os_read(wake[0], bytes, sizeof(bytes)) > 0)
 			;
+		observe_end(k);
 		ended = os_waitpid(child, &status, WNOHANG);
 		if (ended == child || (ended < 0 && errno != EINTR))
 			break;
 	}
-	r->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	r->code = r->signal ? 128 + r->signal : WEXITSTATUS(status);
 	/* Processes that the program left behind may go on asking. */
 	for (int i = 0; i < LATE && server_step(server, -1, 0); i++)
 		;
@@ -183,6 +235,8 @@ static enum spur_status run(const struct recorder_options *o, const struct progr
 {
 	struct server *const server = server_new(o, s->fd);
 	struct dispositions before;
+	struct rusage usage = { 0 };
+	struct kernel *k = NULL;
 	enum spur_status st;
 	int64_t begin;
 
@@ -193,12 +247,21 @@ static enum spur_status run(const struct recorder_options *o, const struct progr
 	}
 	signals_take(&before);
 	begin = now_ns();
-	st = start(o, p, s, &before, err);
+	st = start(o, p, s, &before, &k, err);
 	if (st == SPUR_OK) {
 		r->started = true;
-		serve_until_end(server, r);
+		server_observe(server, k);
+		serve_until_end(server, k, r);
 		r->ns = now_ns() - begin;
+		/* The program is the only child. */
+		getrusage(RUSAGE_CHILDREN, &usage);
+		r->cpu_ns = cpu_of(&usage);
 		server_sum(server, r);
+	}
+	if (k) {
+		/* In KiB. */
+		server_observe(server, NULL);
+		kernel_end(k, (uint64_t)usage.ru_maxrss * 1024);
 	}
 	child = 0;
 	signals_give_back(&before);

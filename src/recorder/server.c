@@ -40,6 +40,7 @@ struct server {
 	size_t nprocesses, processes_cap;
 	struct map64 known; /* their ids and start times, hashed -> index + 1 */
 	uint64_t patched, refused;
+	struct kernel *kernel; /* NULL: none */
 };
 
 struct server *server_new(const struct recorder_options *o, int fd)
@@ -52,6 +53,11 @@ struct server *server_new(const struct recorder_options *o, int fd)
 	s->fd = fd;
 	arena_init(&s->arena);
 	return s;
+}
+
+void server_observe(struct server *s, struct kernel *k)
+{
+	s->kernel = k;
 }
 
 void server_free(struct server *s)
@@ -90,7 +96,11 @@ static bool same_build(const struct binary *b, const struct record_module *m)
 		memcmp(b->file.id, m->build_id, m->build_id_size) == 0);
 }
 
-/* Returns the descriptor of a new plan, or -1 if there is nothing to change. */
+/*
+ * Returns the descriptor of a new plan, or -1 if there is nothing to change. A module whose code
+ * calls hooks gets a plan even if no function was chosen, since without one all its calls are
+ * recorded, as those of a module whose functions were not found.
+ */
 static int make_plan(struct server *s, const struct record_module *m, const char *path)
 {
 	const struct recorder_options *const o = s->options;
@@ -102,7 +112,7 @@ static int make_plan(struct server *s, const struct record_module *m, const char
 	if (binary_open(&b, path, o->symbol_dirs, &err) == SPUR_OK && same_build(&b, m)) {
 		err.code = 0;
 		if (plan_make(&p, &b, o->rules, m->is_main, o->symbol_dirs, &err) == SPUR_OK &&
-		    p.npoints)
+		    (p.npoints || (b.nhooks && b.nfunctions)))
 			fd = plan_write(&p, &err);
 		/* A module that is no file, as the vdso, is no error; a plan that fails is. */
 		if (err.code && !o->quiet)
@@ -137,6 +147,21 @@ static int find_plan(struct server *s, const struct record_module *m, const char
 	c->fd = make_plan(s, m, path);
 	s->nplans++;
 	return c->fd;
+}
+
+void server_prepare(struct server *s, const char *path, bool is_main)
+{
+	struct record_module m = { .is_main = is_main };
+	struct elf_file f;
+
+	if (elf_file_open(&f, path, NULL) == SPUR_FAIL)
+		return;
+	if (f.id_len && f.id_len <= sizeof(m.build_id)) {
+		memcpy(m.build_id, f.id, f.id_len);
+		m.build_id_size = (uint32_t)f.id_len;
+		find_plan(s, &m, path);
+	}
+	elf_file_close(&f);
 }
 
 /* --- messages --- */
@@ -194,6 +219,8 @@ static bool on_hello(struct server *s, int client, const char *body, size_t size
 				hello.pid, RECORD_VERSION, hello.version);
 		return false;
 	}
+	if (s->kernel)
+		kernel_process(s->kernel, (pid_t)hello.pid);
 	return count_process(s, &hello) && answer(client, RECORD_HELLO, &s->options->settings,
 						  sizeof(s->options->settings), -1);
 }

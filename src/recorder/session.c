@@ -83,20 +83,20 @@ static enum spur_status make_new(struct session *s, const char *program, struct 
 	return path_error(s->path, err);
 }
 
-static enum spur_status make_dir(struct session *s, const struct recorder_options *o,
-				 const char *program, struct spur_error *err)
+enum spur_status session_make_dir(struct session *s, const char *output, bool force,
+				  const char *program, struct spur_error *err)
 {
 	char real[PATH_MAX];
 
-	if (!o->output) {
+	if (!output) {
 		if (make_new(s, program, err) == SPUR_FAIL)
 			return SPUR_FAIL;
 	} else {
-		s->path = arena_strdup(&s->arena, o->output, strlen(o->output));
+		s->path = arena_strdup(&s->arena, output, strlen(output));
 		if (!s->path)
 			return err_nomem(err);
 		if (os_mkdir(s->path, DIR_MODE) != 0 &&
-		    (errno != EEXIST ? path_error(s->path, err) : empty(s->path, o->force, err)) ==
+		    (errno != EEXIST ? path_error(s->path, err) : empty(s->path, force, err)) ==
 			    SPUR_FAIL)
 			return SPUR_FAIL;
 		s->made = true;
@@ -163,7 +163,9 @@ enum spur_status session_open(struct session *s, const struct recorder_options *
 {
 	*s = (struct session){ .fd = -1 };
 	arena_init(&s->arena);
-	return make_dir(s, o, p->path, err) == SPUR_FAIL ? SPUR_FAIL : make_socket(s, err);
+	return session_make_dir(s, o->output, o->force, p->path, err) == SPUR_FAIL
+		       ? SPUR_FAIL
+		       : make_socket(s, err);
 }
 
 void session_close(struct session *s, bool keep)
@@ -185,7 +187,7 @@ void recorder_remove(const char *path)
 		os_unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
 }
 
-/* --- what it is of --- */
+/* --- what the file says: the program, the clocks, the options --- */
 
 static void fact_line(struct out *o, const char *key, const char *value)
 {
@@ -209,7 +211,7 @@ static const char *const rule_names[RULE_WHATS] = {
 	[RULE_MODULE] = "module",   [RULE_FILE] = "file",
 	[RULE_LIBRARY] = "library", [RULE_ON] = "trace-on",
 	[RULE_OFF] = "trace-off",   [RULE_ARGUMENTS] = "argument",
-	[RULE_RESULTS] = "retval",
+	[RULE_RESULTS] = "retval",  [RULE_KEEP] = "on",
 };
 
 static void describe(struct out *out, const struct recorder_options *o, const struct program *p)
@@ -231,6 +233,9 @@ static void describe(struct out *out, const struct recorder_options *o, const st
 	out_printf(out, "mode: %s\n", modes[o->settings.mode % 3]);
 	if (o->settings.mode)
 		out_printf(out, "buffer: %llu\n", (unsigned long long)o->settings.ring);
+	if (o->settings.keeps)
+		out_printf(out, "snapshots: %u, %llu ns after each\n", o->settings.keeps,
+			   (unsigned long long)o->settings.keep_after);
 	if (o->settings.depth)
 		out_printf(out, "depth: %u\n", o->settings.depth);
 	if (o->settings.least)
@@ -258,6 +263,8 @@ enum spur_status session_describe(const struct session *s, const struct recorder
 	out_to_fd(&out, fd);
 	if (r) {
 		moment_line(&out, "end");
+		if (r->signal)
+			out_printf(&out, "signal: %d (%s)\n", r->signal, strsignal(r->signal));
 		out_printf(&out, "exit: %d\nstill-running: %u\npatched: %llu\nrefused: %llu\n",
 			   r->code, r->left, (unsigned long long)r->patched,
 			   (unsigned long long)r->refused);

@@ -187,18 +187,23 @@ static int by_address(const void *a, const void *b)
 
 bool binary_find_slots(struct binary *b)
 {
-	size_t kept = 0;
-
 	if (!read_tables(b))
 		return false;
+	if (b->nslots)
+		qsort(b->slots, b->nslots, sizeof(*b->slots), by_address);
+	return true;
+}
+
+void binary_check_slots(struct binary *b)
+{
+	size_t kept = 0;
+
 	if (!b->nslots)
-		return true;
-	qsort(b->slots, b->nslots, sizeof(*b->slots), by_address);
+		return;
 	for (size_t i = 0; i < b->ncode; i++)
 		look_at_uses(b, &b->code[i]);
 	for (size_t i = 0; i < b->nslots; i++)
 		if (b->slots[i].name)
 			b->slots[kept++] = b->slots[i];
 	b->nslots = kept;
-	return true;
 }

@@ -157,7 +157,7 @@ static void make_class(const void *self, const struct spur_event *row, struct fr
 		f->user = USE_ARGS;
 }
 
-/* "pid" and "tid", unsigned; in text only the latter. */
+/* "pid" and "tid", unsigned; in text only the latter. A fiber has a name too. */
 static void make_track(const void *self, const struct spur_event *row, struct frag *f,
 		       struct out *o)
 {
@@ -186,6 +186,12 @@ static void make_track(const void *self, const struct spur_event *row, struct fr
 		out_u64(o, (uint64_t)k->tid);
 	else
 		out_str(o, none);
+	if (json && k && k->tid == -1 && k->pid != -1 && k->kind == SPUR_TRACK_OTHER) {
+		const char *const name = trace_string(c->trace, k->name, &len);
+
+		out_str(o, ",\"track\":");
+		out_json(o, name, len);
+	}
 }
 
 static void make_stream(const void *self, const struct spur_event *row, struct frag *f,
@@ -244,6 +250,32 @@ static const struct spur_args *row_args(const struct event_text *c, const struct
 	return st == SPUR_FAIL ? NULL : args;
 }
 
+/*
+ * Appends the arguments between `open` and `close` without decoding them. Returns false with
+ * nothing appended if they have to be decoded.
+ */
+static inline bool args_quick(const struct event_lane *l, const struct event_row *r,
+			      const char *open, const char *close, struct out *o)
+{
+	const size_t from = o->len;
+	struct line_at at;
+	char *w;
+
+	if (!l->pen || !r->row->nargs || r->name->user != USE_ARGS ||
+	    !line_find(l->pen, r->row, &at) || !line_items(at.line))
+		return false;
+	w = out_room(o, FRAG_PIECE);
+	if (!w)
+		return false;
+	out_to(o, put_text(w, open, strlen(open)));
+	if (line_write(l->pen, &at, o) && (w = out_room(o, FRAG_PIECE))) {
+		out_to(o, put_text(w, close, strlen(close)));
+		return true;
+	}
+	o->len = o->error ? o->len : from;
+	return false;
+}
+
 /* cpu, dur and id, where there are any. */
 static char *json_numbers(char *w, struct event_lane *l, const struct spur_event *row)
 {
@@ -263,18 +295,25 @@ static char *json_numbers(char *w, struct event_lane *l, const struct spur_event
 	return w;
 }
 
-/* "args" and "flags" of rows that have some. */
-static void json_more(const struct event_text *c, const struct event_row *r, struct out *o,
-		      struct spur_args *args)
+static void json_args(struct event_lane *l, const struct event_row *r, struct out *o)
 {
-	const struct spur_args *a = row_args(c, r, args);
+	const struct spur_args *a;
 
+	if (args_quick(l, r, ",\"args\":{", "}", o))
+		return;
+	a = row_args(l->text, r, &l->args);
 	if (a) {
 		out_str(o, ",\"args\":");
-		args_json(&c->values, a, r->row->kind == SPUR_END_SPAN, o);
+		args_json(&l->text->values, a, r->row->kind == SPUR_END_SPAN, o);
 	} else {
 		out_str(o, ",\"args\":{}");
 	}
+}
+
+/* "args" and "flags" of rows that have some. */
+static void json_more(struct event_lane *l, const struct event_row *r, struct out *o)
+{
+	json_args(l, r, o);
 	if (r->row->flags & SHOWN_FLAGS) {
 		out_str(o, ",\"flags\":[");
 		flags_out(r->row, ",", "\"", o);
@@ -312,7 +351,7 @@ static void json_line(struct event_lane *l, const struct event_row *r, struct ou
 		w = put_literal(w, ",\"args\":{}");
 	o->len += (size_t)(w - from);
 	if (!plain)
-		json_more(c, r, o, &l->args);
+		json_more(l, r, o);
 	w = from = out_room(o, LINE_ROOM + r->stream->len);
 	if (!w)
 		return;
@@ -365,17 +404,27 @@ static void csv_line(struct event_lane *l, const struct event_row *r, struct out
 	out_char(o, '\n');
 }
 
+static void plain_args(struct event_lane *l, const struct event_row *r, struct out *o)
+{
+	const bool is_end = r->row->kind == SPUR_END_SPAN;
+	const struct spur_args *args;
+
+	if (is_end ? args_quick(l, r, " = ", "", o) : args_quick(l, r, "(", ")", o))
+		return;
+	args = row_args(l->text, r, &l->args);
+	if (args && args->count) {
+		out_str(o, is_end ? " = " : "(");
+		args_text_list(&l->text->values, args, false, o);
+		out_str(o, is_end ? "" : ")");
+	}
+}
+
 /* Behind the name: arguments or result, duration, id where it says something, flags. */
 static void plain_tail(struct event_lane *l, const struct event_row *r, struct out *o)
 {
 	const struct spur_event *row = r->row;
-	const struct spur_args *args = row_args(l->text, r, &l->args);
 
-	if (args && args->count) {
-		out_str(o, row->kind == SPUR_END_SPAN ? " = " : "(");
-		args_text_list(&l->text->values, args, false, o);
-		out_str(o, row->kind == SPUR_END_SPAN ? "" : ")");
-	}
+	plain_args(l, r, o);
 	if (row_has_dur(row)) {
 		out_str(o, " ");
 		out_i64(o, row->dur);
@@ -400,7 +449,8 @@ static void plain_line(struct event_lane *l, const struct event_row *r, struct o
 {
 	const struct event_text *c = l->text;
 	const struct spur_event *row = r->row;
-	char *w = out_room(o, LINE_ROOM), *const from = w;
+	const bool named = r->name->key == class_key(row) && r->name->len < NAME_MAX_LEN;
+	char *w = out_room(o, LINE_ROOM + (named ? r->name->len : 0)), *const from = w;
 
 	if (!w)
 		return;
@@ -415,8 +465,11 @@ static void plain_line(struct event_lane *l, const struct event_row *r, struct o
 	}
 	w = put_literal(w, "  ");
 	memcpy(w, c->kinds[row->kind], FRAG_PIECE);
-	o->len += (size_t)(w - from) + c->kind_len[row->kind];
-	name_out(c, r, o);
+	w += c->kind_len[row->kind];
+	w = named ? put_frag(w, r->name) : w;
+	o->len += (size_t)(w - from);
+	if (!named)
+		name_out(c, r, o);
 	plain_tail(l, r, o);
 }
 
@@ -457,7 +510,15 @@ bool event_text_row(struct event_lane *l, const struct spur_event *row, struct o
 bool event_text_rows(struct event_lane *l, const struct spur_event *rows, size_t n,
 		     struct lines *out)
 {
-	return lines_make(l, rows, n, &out->text, out);
+	struct line_pens *pens = &l->text->pens;
+	bool good;
+
+	/* What is in a file cannot be taken back. */
+	l->pen = out->text.fd < 0 ? line_pens_take(pens) : NULL;
+	good = lines_make(l, rows, n, &out->text, out);
+	line_pens_give(pens, l->pen);
+	l->pen = NULL;
+	return good;
 }
 
 struct event_lane *event_lane_new(struct event_text *c)
@@ -492,6 +553,9 @@ enum spur_status event_text_open(struct event_text *c, struct spur_trace *t,
 	c->streams = frag_new(make_stream, c);
 	good = value_writer_open(&c->values, t,
 				 options->form == FORM_TEXT ? VALUE_TEXT : VALUE_JSON);
+	line_pens_open(&c->pens, options->args || options->form == FORM_CSV ? NULL : t,
+		       options->form == FORM_TEXT ? &value_text_words : &value_json_words,
+		       &c->values);
 	if (!good || !make_kinds(c) || !c->classes || !c->tracks || !c->streams)
 		return err_nomem(err);
 	if (when_init(&c->when, t, options->form == FORM_TEXT ? options->time : TIME_RAW, err) !=
@@ -503,6 +567,7 @@ enum spur_status event_text_open(struct event_text *c, struct spur_trace *t,
 
 void event_text_close(struct event_text *c)
 {
+	line_pens_close(&c->pens);
 	value_writer_close(&c->values);
 	frag_free(c->classes);
 	frag_free(c->tracks);

@@ -31,6 +31,7 @@ struct event_text {
 	unsigned when_width;
 	struct frag_table *classes, *tracks, *streams;
 	struct value_writer values;
+	struct line_pens pens; /* programs for the arguments of rows */
 	char kinds[SPUR_KINDS][FRAG_PIECE];
 	uint8_t kind_len[SPUR_KINDS];
 };
@@ -40,6 +41,7 @@ struct event_lane {
 	struct event_text *text;
 	struct number times, ids;
 	struct spur_args args;
+	struct line_pen *pen; /* while rows are written; NULL: arguments are decoded */
 	struct frag_user classes, tracks, streams;
 };
 

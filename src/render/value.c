@@ -628,3 +628,95 @@ void args_json(const struct value_writer *w, const struct spur_args *args, bool 
 {
 	object_json(w, args->items, args->count, is_end ? "\"retval\"" : NULL, o, 0);
 }
+
+/* --- words for programs --- */
+
+static bool text_part(const void *self, enum line_part part, uint32_t i, uint32_t name,
+		      struct out *o)
+{
+	const struct frag *f;
+
+	if (part == LINE_OPEN || part == LINE_CLOSE) {
+		out_char(o, part == LINE_OPEN ? '{' : '}');
+		return true;
+	}
+	out_str(o, i ? ", " : "");
+	f = name_of(self, &(struct spur_value){ .name = name }, o);
+	if (f && f->key != any_place && f->key != i + 1)
+		out_bytes(o, f->p, f->len);
+	return part == LINE_ITEM;
+}
+
+static bool json_part(const void *self, enum line_part part, uint32_t i, uint32_t name,
+		      struct out *o)
+{
+	const struct frag *f;
+
+	if (part == LINE_OPEN || part == LINE_CLOSE) {
+		out_char(o, part == LINE_OPEN ? '{' : '}');
+		return true;
+	}
+	out_str(o, i ? "," : "");
+	f = name_of(self, &(struct spur_value){ .name = name }, o);
+	if (f)
+		out_bytes(o, f->p, f->len);
+	return f && part == LINE_ITEM;
+}
+
+static char *text_index(const void *self, char *w, uint32_t i, uint32_t n)
+{
+	(void)self;
+	if (i == n)
+		return n ? put_literal(w, "]") : put_literal(w, "[]");
+	return i ? put_literal(w, ", ") : put_literal(w, "[");
+}
+
+static char *json_index(const void *self, char *w, uint32_t i, uint32_t n)
+{
+	(void)self;
+	if (i == n)
+		return n ? put_literal(w, "]") : put_literal(w, "[]");
+	*w = i ? ',' : '[';
+	return w + 1;
+}
+
+static bool text_is_decimal(const struct spur_value *v)
+{
+	return v->show == SPUR_SHOW_PLAIN && (v->type == SPUR_U64 || v->type == SPUR_I64);
+}
+
+static bool json_is_decimal(const struct spur_value *v)
+{
+	return v->type == SPUR_U64 || v->type == SPUR_I64;
+}
+
+static void text_value(const void *self, const struct spur_value *v, struct out *o)
+{
+	value_text(self, v, o);
+}
+
+static void json_value(const void *self, const struct spur_value *v, struct out *o)
+{
+	value_json(self, v, o);
+}
+
+const struct line_words value_text_words = {
+	.flat = true,
+	.odd = { '"', '\\' },
+	.part = text_part,
+	.index = text_index,
+	.put = put_integer,
+	.is_decimal = text_is_decimal,
+	.value = text_value,
+};
+
+const struct line_words value_json_words = {
+	.flat = true,
+	.distinct = true,
+	.odd = { '"', '\\' },
+	.part = json_part,
+	.index = json_index,
+	.put = put_json,
+	.is_decimal = json_is_decimal,
+	.value = json_value,
+};

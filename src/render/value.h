@@ -5,6 +5,7 @@
 #include <spur.h>
 
 #include "base/out.h"
+#include "render/line.h"
 
 /* Writes values, either as text or as JSON. Each name is made once. Shared by all threads. */
 struct value_writer {
@@ -43,5 +44,11 @@ void value_json(const struct value_writer *w, const struct spur_value *v, struct
  */
 void args_json(const struct value_writer *w, const struct spur_args *args, bool is_end,
 	       struct out *o);
+
+/*
+ * The same for programs (render/line.h), of the arguments of a row: as args_text_list() without
+ * `named`, and as args_json() without the braces. `self` is the value_writer.
+ */
+extern const struct line_words value_text_words, value_json_words;
 
 #endif

@@ -1,7 +1,11 @@
 /* See when.h. */
 #include "render/when.h"
 
+#include "base/digits.h"
 #include "flow/pipe.h"
+
+enum { USUAL_WIDTH = 14 };
+static const int64_t USUAL_MOST = INT64_C(10000) * 1000000000;
 
 enum spur_status when_init(struct when *w, struct spur_trace *t, enum time_form how,
 			   struct spur_error *err)
@@ -52,7 +56,7 @@ static char *put_stamp(char *p, int64_t ns)
 	*p++ = ':';
 	p = put_u64_0(p, s % 60, 2);
 	*p++ = '.';
-	p = put_u64_0(p, (uint64_t)rest % 1000000000, 9);
+	p = put_nine_digits(p, (uint32_t)((uint64_t)rest % 1000000000));
 	*p++ = 'Z';
 	return p;
 }
@@ -65,7 +69,21 @@ static char *put_seconds(char *p, int64_t ns)
 		*p++ = '-';
 	p = put_u64(p, n / 1000000000);
 	*p++ = '.';
-	return put_u64_0(p, n % 1000000000, 9);
+	return put_nine_digits(p, (uint32_t)(n % 1000000000));
+}
+
+/* Seconds of at most four digits and of the usual width, as nearly all are. */
+static inline char *put_usual(char *p, uint64_t ns)
+{
+	const uint32_t seconds = (uint32_t)(ns / 1000000000);
+	uint32_t rest = seconds;
+	char *digit = p + 4;
+
+	memcpy(p, "    .", 5);
+	do
+		*--digit = (char)('0' + rest % 10);
+	while (rest /= 10);
+	return put_nine_digits(p + 5, (uint32_t)(ns - (uint64_t)seconds * 1000000000));
 }
 
 char *put_when(char *p, const struct when *w, int64_t ts, unsigned width)
@@ -76,6 +94,9 @@ char *put_when(char *p, const struct when *w, int64_t ts, unsigned width)
 
 	if (__builtin_sub_overflow(ts, w->zero, &v))
 		v = ts < 0 ? INT64_MIN : INT64_MAX;
+	if (__builtin_expect(w->how != TIME_RAW && !w->dates && width == USUAL_WIDTH && v >= 0 &&
+			     v < USUAL_MOST, 1))
+		return put_usual(p, (uint64_t)v);
 	end = w->how == TIME_RAW ? put_i64(p, ts) : w->dates ? put_stamp(p, v) : put_seconds(p, v);
 	len = (size_t)(end - p);
 	if (len >= width)
@@ -87,5 +108,5 @@ char *put_when(char *p, const struct when *w, int64_t ts, unsigned width)
 
 unsigned when_width(const struct when *w)
 {
-	return w->how == TIME_RAW ? 19 : w->dates ? 30 : w->how == TIME_ABS ? 17 : 14;
+	return w->how == TIME_RAW ? 19 : w->dates ? 30 : w->how == TIME_ABS ? 17 : USUAL_WIDTH;
 }

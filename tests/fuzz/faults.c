@@ -16,6 +16,7 @@
 #include "format/xray/map.h"
 #include "fuzz_row.h"
 #include "pass/pass.h"
+#include "view/view.h"
 
 enum { ROWS = 20000 }; /* of a trace that is read four times */
 
@@ -284,4 +285,27 @@ WRAPPED(enum spur_status, pass_run, const struct spur_pass *pass, struct pass_en
 	faults_end();
 	busy = false;
 	return st;
+}
+
+/* Only one of the fuzzers is linked with the viewer. */
+void __real_view_answer(struct view *v, const struct view_request *r, struct view_answer *a)
+	__attribute__((weak));
+void __wrap_view_answer(struct view *v, const struct view_request *r, struct view_answer *a);
+
+/* A request is answered in full, or refused. */
+void __wrap_view_answer(struct view *v, const struct view_request *r, struct view_answer *a)
+{
+	struct view_answer faulty = { 0 };
+
+	busy = true;
+	out_to_memory(&faulty.out);
+	faults_begin(48);
+	__real_view_answer(v, r, &faulty);
+	faults_end();
+	__real_view_answer(v, r, a);
+	busy = false;
+	require(faulty.status >= 200 && faulty.type);
+	if (faulty.status == 200 && !faulty.out.error && a->status == 200)
+		require(faulty.out.len == a->out.len);
+	out_free(&faulty.out);
 }

@@ -5,9 +5,8 @@
  */
 #include "flow/args.h"
 #include "flow/convert.h"
-#include "format/format.h"
 #include "format/heph/reader.h"
-#include "fuzz_row.h"
+#include "fuzz_copy.h"
 #include "model/args.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -123,38 +122,6 @@ static bool write_rows(const void *data, size_t size, struct out *o)
 		st = convert_run(&c, t, writer_find("heph"), o);
 	spur_close(t);
 	return st != SPUR_FAIL && !o->error;
-}
-
-static bool write_copy(struct spur_trace *t, const struct kept *kept, bool sorted, bool repair,
-		       struct out *o)
-{
-	struct copy_part part = { .trace = t, .kept = kept, .from = INT64_MIN, .until = INT64_MAX };
-	struct spur_error err = { 0 };
-	struct copy c = { .parts = &part,
-			  .count = 1,
-			  .sorted = sorted,
-			  .repair = repair,
-			  .out = o,
-			  .err = &err };
-	struct out notes;
-	enum spur_status st;
-
-	out_to_memory(o);
-	out_to_memory(&notes);
-	c.notes = &notes;
-	st = t->format->copy(&c);
-	out_free(&notes);
-	require(c.bytes_lost <= t->source->size);
-	return st != SPUR_FAIL && !o->error;
-}
-
-static void check_clean(struct spur_trace *t)
-{
-	struct spur_damage d;
-
-	for (size_t i = 0; i < spur_damage_count(t); i++)
-		if (spur_damage(t, i, &d))
-			require(!d.is_damage);
 }
 
 /* A copy has the events of the reading, and a copy of it is the same. */

@@ -7,7 +7,7 @@
 
 #include "format/format.h"
 #include "format/spur/wire.h"
-#include "fuzz_row.h"
+#include "fuzz_read.h"
 #include "model/args.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -85,20 +85,13 @@ static void read_feed(struct spur_trace *t, struct feed *f, uint32_t cap, struct
 static struct reading read_once(const uint8_t *data, size_t size, size_t piece, uint32_t cap,
 				bool stored, uint64_t fail_at)
 {
-	const struct spur_options opt = SPUR_OPTIONS(.as_stored = stored);
-	const struct source_options so = { .read_size = piece };
-	struct spur_error err = { 0 };
 	struct reading r = { .size = size };
 	struct spur_trace *t;
+	bool opened;
 
 	mem_fail_at(fail_at);
-	t = trace_new("fuzz", &opt);
-	r.failed = !t || source_memory(&t->source, "fuzz", data, size, &so, &err) == SPUR_FAIL;
-	if (!r.failed) {
-		t->format = format_find("spur");
-		r.failed = t->format->open(t, t->source, &err) == SPUR_FAIL;
-		require(!r.failed || fail_at);
-	}
+	t = fuzz_open("spur", data, size, piece, stored, &opened);
+	r.failed = !opened;
 	for (size_t i = 0; !r.failed && i < t->nfeeds; i++)
 		read_feed(t, t->feeds[i], cap, &r);
 	if (!r.failed)
@@ -112,11 +105,9 @@ static struct reading read_once(const uint8_t *data, size_t size, size_t piece, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* The last byte chooses how to read, so that all ways are met; the slow ones less often. */
-	static const size_t pieces[8] = { 0, 64, 4096, 13, 64, 7, 100, 1 };
 	const struct probe probe = { .path = "fuzz", .head = data, .len = size };
 	const uint8_t how = size ? data[size - 1] : 0;
-	const size_t piece = pieces[how & 7];
+	const size_t piece = fuzz_pieces[how & 7];
 	const uint32_t cap = how & 8 ? 256 : how & 16 ? 3 : 1;
 	struct reading a, b, c, d;
 

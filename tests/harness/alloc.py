@@ -10,7 +10,7 @@ from harness import core
 SECONDS, TOTAL = 0.1, 0.5  # of one command, of all commands of a script
 # Tests whose commands take long, wait for others, or record, which gives another file each time: what they run is tried by the rest.
 SLOW = ("record-", "live", "follow", "async", "progress", "ten-thousand-tasks", "ctf-many-classes", "memory-bounded", "ctf-bombs", "interrupt",
-        "background", "install-deps", "example-", "pager", "ctf-sparse-stream", "ctf-slow-search")
+        "background", "install-deps", "example-", "pager", "ctf-sparse-stream", "ctf-slow-search", "view-")
 
 
 def one(t, name):

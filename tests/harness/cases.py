@@ -233,7 +233,7 @@ def one_cli(t, name, examples):
     with t.temp() as tmp:
         env = {"SPUR": t.spur, "TESTS": t.tests, "EXAMPLES": examples or "", "BUILD": t.build, "SPUR_TRACES": t.traces,
                "SANITIZED": "1" if t.args.sanitized else ""}
-        r = t.run(["sh", os.path.join(case, "cmd")], cwd=tmp, env=env)
+        r = t.run(["sh", os.path.join(case, "cmd")], cwd=tmp, env=env, limit=not os.path.exists(os.path.join(case, "unlimited")))
         for what in ("out", "err"):
             text = getattr(r, what)
             for path, sign in ((t.spur, b"$SPUR"), (t.tests, b"$TESTS"), (tmp, b"$TMP")):

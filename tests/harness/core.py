@@ -11,21 +11,22 @@ import tempfile
 import threading
 import time
 
-TIMEOUT = 60
+TIMEOUT = 120  # a test takes seconds; this is for machines with much else to do
 MEMORY = 2 << 30
+HOME = "/dev/null"  # nothing can be kept there: a folder that only is not there would be made by the first browser
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Result:
-    """What a program did. `code` is negative for a signal, None for a timeout."""
+    """What a program did. `code` is negative for a signal, None for a timeout; `late` says then what took so long."""
 
-    def __init__(self, code, out, err, timeout):
-        self.code, self.out, self.err, self.timeout = code, out, err, timeout
+    def __init__(self, code, out, err, timeout, late=None):
+        self.code, self.out, self.err, self.late = code, out, err, late or "still running after %d s" % timeout
 
     def trouble(self):
         """Why this can never be right, whatever was expected."""
         if self.code is None:
-            return "still running after %d s" % self.timeout
+            return self.late
         if self.code < 0:
             return "killed by signal %d" % -self.code
         if b"AddressSanitizer" in self.err or b"runtime error:" in self.err or b"LeakSanitizer" in self.err:
@@ -44,6 +45,15 @@ class Pool:
         self.durations = []  # (seconds, test)
         self.watched = sys.stdout.isatty()
         self.shown = 0.0
+        self.groups = set()  # process groups of the programs that run now
+        self.over = None  # why nothing is begun any more
+
+    def end(self, why):
+        """Kills what runs; what is called from now on fails with this reason."""
+        self.over = why
+        with self.lock:
+            for group in self.groups:
+                kill_group(group)
 
     def say(self, text):
         with self.lock:
@@ -84,7 +94,7 @@ class Tests:
         self.pool = pool
         self.suite = suite
         self.title = title
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.unrun = 0
         self.skips = []
         self.lock = threading.Lock()
         self.pending = []
@@ -132,7 +142,11 @@ class Tests:
             self.began = self.began or began
         name = " ".join([self.title, self.suite, *(os.path.relpath(a, self.root) if os.path.isabs(a) else a for a in args if isinstance(a, str))])
         try:
-            function(self, *args)
+            if self.pool.over:
+                with self.lock:
+                    self.unrun += 1
+            else:
+                function(self, *args)
         except Exception as e:
             self.fail("%s %s" % (function.__name__, args[:1]), "the test itself failed: %s: %s" % (type(e).__name__, e))
         self.pool.finished(time.monotonic() - began, name.strip())
@@ -155,6 +169,8 @@ class Tests:
                 return
         for function, args in self.endings:
             function(*args)
+        if self.unrun:
+            self.fail(self.suite, "%d tests were not begun: %s" % (self.unrun, self.pool.over))
         if self.passed + self.failed + len(self.skips):
             seconds = time.monotonic() - (self.began or time.monotonic())
             self.pool.say("%s%-8s %6d passed, %d failed, %d skipped (%.0f s)" % (
@@ -164,23 +180,57 @@ class Tests:
     # -- running
 
     def run(self, argv, cwd=None, env=None, stdin=None, timeout=TIMEOUT, limit=True):
-        """Runs a program. `limit`: with at most MEMORY of private memory, unless the build has sanitizers."""
-        full = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/nonexistent", "LC_ALL": "C", "TZ": "UTC"}
+        """
+        Runs a program, in a session of its own; what it leaves running there is killed. `limit`: with at most MEMORY of private
+        memory, unless the build has sanitizers.
+        """
+        if self.pool.over:
+            return Result(None, b"", b"", 0, self.pool.over)
+        full = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": HOME, "LC_ALL": "C", "TZ": "UTC"}
         full.update(env or {})
         p = subprocess.Popen(argv, cwd=cwd, env=full, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
+                             stderr=subprocess.PIPE, start_new_session=True)
+        with self.pool.lock:
+            self.pool.groups.add(p.pid)
         if limit and not self.args.sanitized:
             limit_memory(p.pid)
         try:
-            out, err = p.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            p.kill()
-            out, err = p.communicate()
-            return Result(None, out, err, timeout)
-        return Result(p.returncode, out, err, timeout)
+            return outcome(p, timeout, self.pool)
+        finally:
+            with self.pool.lock:
+                self.pool.groups.discard(p.pid)
 
     def temp(self):
         return tempfile.TemporaryDirectory(prefix="spur-test-")
+
+
+def outcome(p, timeout, pool):
+    """What the program did within the time, and all that it left in its session."""
+    why = None
+    try:
+        out, err = p.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        why = "still running after %d s" % timeout
+        if p.poll() is not None:
+            why = "it ended, but a program that it left holds its output after %d s" % timeout
+        kill_group(p.pid)
+        try:
+            out, err = p.communicate(timeout=10)
+        except subprocess.TimeoutExpired as e:  # what holds the output is in another session
+            out, err = e.stdout or b"", e.stderr or b""
+            p.stdout.close()
+            p.stderr.close()
+    kill_group(p.pid)
+    if pool.over:
+        why = pool.over
+    return Result(None if why else p.returncode, out, err, timeout, why)
+
+
+def kill_group(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # all have ended
 
 
 def limit_memory(pid):

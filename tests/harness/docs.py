@@ -15,7 +15,7 @@ from harness import core
 
 # Name in documents: golden or file of tests/.
 TRACES = {
-    "uftrace.data": "golden/uftrace/own-words/in", "trace.data": "golden/uftrace/own-words/in", "trace": "golden/ctf/kernel/in",
+    "prog.spur": "golden/spur/calls/in", "uftrace.data": "golden/uftrace/own-words/in", "trace.data": "golden/uftrace/own-words/in", "trace": "golden/ctf/kernel/in",
     "TRACE": "golden/ctf/kernel/in", "A": "golden/xray/fdr-threads/in", "B": "golden/xray/fdr-threads/in", "LOG": "golden/xray/fdr-simple-emu/in",
     "out.spur": "golden/spur/processes/in", "trace.fxt": "golden/fxt/all-records/in", "trace.heph": "golden/heph/nesting/in", "xray-log.prog.x7Ga": "golden/xray/fdr-threads/in",
     "xray-log.a.out.x7Ga": "golden/xray/fdr-threads/in", "s": "golden/ctf/lttng-ust-small/in", "prog": "record/xray_prog",
@@ -33,7 +33,7 @@ WORDS = [
 ]
 # What is read where a document names a command alone, or with options only.
 OPERANDS = [
-    (r"^spur diff", "before after"), (r"^spur (help|formats|man|completion)\b|--version|--help", ""), (r"--style=llvm-xray", "LOG"),
+    (r"^spur diff", "before after"), (r"^spur (help|formats|man|completion)\b|--version|--help|--clear", ""), (r"--style=llvm-xray", "LOG"),
     (r"--style=babeltrace2|^spur metadata", "s"),
     (r"--kind=|^spur (counters|sched)", "trace.fxt"), (r"^spur blobs", "trace.fxt"), (r"^spur symbols", "prog"), (r"^spur record", "./prog"),
     (r"^spur (cut|repair|sort)", "trace.fxt --force -o copy.fxt"), (r"^spur split", "trace.fxt --by=thread --force -o parts"),
@@ -44,7 +44,11 @@ OPERANDS = [
 # The C blocks of a document write a line for each row that this does.
 LINES_OF = {"README.md": ["cat", "--jsonl"], "docs/library.md": ["cat", "--jsonl", "--where", "dur > 100us"]}
 # Examples of the help that are not run: a word in them, and why.
-EXAMPLES_NOT_RUN = {"net://": "needs a relay daemon: tests/cli/live", "--follow": "waits for the writer: tests/cli/follow"}
+EXAMPLES_NOT_RUN = {"net://": "needs a relay daemon: tests/cli/live", "--follow": "waits for the writer: tests/cli/follow",
+                    "spur snapshot": "needs a recording that is going on: tests/cli/record-snapshot",
+                    "spur tui": "needs a terminal: suite tui",
+                    "spur view": "serves until a signal: tests/cli/view-refused, suite page",
+                    "--system": "needs programs: tests/cli/record-system"}
 OURS = ("spur ", "make", "tools/", "tests/run")
 RECORDERS = ("gcc ", "clang ", "ffx ", "lttng ")  # whose lines are tried where they are complete
 MARK = re.compile(r"<!-- not run: ([^>]+?) -->")

@@ -25,7 +25,7 @@ def traces_itself(source):
 
 
 def build_examples(t):
-    """Compiles examples/*.c against the build's own library; the directory is the caller's to remove."""
+    """Compiles examples/*.c and *.cpp against the build's own library; the directory is the caller's to remove."""
     out = tempfile.mkdtemp(prefix="spur-examples-")
     for source in glob.glob(os.path.join(t.root, "examples", "*.c")):
         program = os.path.join(out, os.path.basename(source)[:-2])
@@ -38,6 +38,12 @@ def build_examples(t):
                    source], timeout=120, limit=False, env={"HOME": "/tmp"})
         if r.code:
             t.fail("example " + os.path.basename(source), "does not compile as C++17", r.err.decode("utf-8", "replace"))
+    for source in glob.glob(os.path.join(t.root, "examples", "*.cpp")):
+        program = os.path.join(out, os.path.basename(source)[:-4])
+        r = t.run(["c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(t.root, "include"), "-o", program, source,
+                   "-L" + t.build, "-Wl,-rpath," + t.build, "-lspur-trace"], timeout=120, limit=False, env={"HOME": "/tmp"})
+        if r.code:
+            t.fail("example " + os.path.basename(source), "does not compile", r.err.decode("utf-8", "replace"))
     return out
 
 
@@ -98,6 +104,10 @@ def check_pages(t, root):
             r = t.run(["groff", "-man", "-Tutf8", "-ww", "-Wbreak", "-z", path], limit=False)
             why = r.err.decode("utf-8", "replace").splitlines()[0] if r.err else None
         t.verdict("install/%s.1" % page, why)
+    for page in ("spur_open", "spur_trace", "spur_trace_start_with", "spur_trace_string"):
+        text = core.read(os.path.join(root, "usr/share/man/man3", page + ".3")) or b""
+        library = b"\\-lspur\\-trace" if page.startswith("spur_trace") else b"\\-lspur)"
+        t.verdict("install/%s.3" % page, None if text.startswith(b".TH " + page.encode()) and library in text else "not its manual page")
     completion = os.path.join(root, "usr/share/bash-completion/completions/spur")
     r = t.run(["bash", "-n", completion], limit=False)
     for path in ("zsh/site-functions/_spur", "fish/vendor_completions.d/spur.fish"):

@@ -46,7 +46,7 @@ def limits():
 
 def limited(t, argv, cwd):
     """Runs under limits of CPU time and memory, unless the build has sanitizers."""
-    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/nonexistent", "LC_ALL": "C", "TZ": "UTC"}
+    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": core.HOME, "LC_ALL": "C", "TZ": "UTC"}
     p = subprocess.run([t.spur, *argv], cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        preexec_fn=None if t.args.sanitized else limits, timeout=120, check=False)
     return core.Result(p.returncode, p.stdout, p.stderr, 120)

@@ -10,6 +10,7 @@ CHECKS = [
     ["tools/check-words"],
     ["tools/check-unused"],
     ["tools/spec-coverage"],
+    ["tools/check-page"],
     ["tools/man3", "--check"],
     ["tools/check-musl"],
     ["tools/run-cppcheck"],

@@ -11,11 +11,10 @@ import glob
 import json
 import os
 
+from harness.fxt import Wrong
+from harness.fxt_copies import same_rows
+
 FILTERS = (["--kind=INSTANT"], ["--kind=BEGIN,END,SPAN"], ["--where=kind != 'INSTANT' && kind != 'SPAN'"], ["--limit=3"], ["--until=2us"])
-
-
-class Wrong(Exception):
-    pass
 
 
 def spur(t, *args):
@@ -40,17 +39,6 @@ def rows(t, path, *args):
     return out, r.code if r.code != 1 else 0  # 1: no row passes the filter
 
 
-def same(what, want, found, code):
-    if code:
-        raise Wrong("%s: the copy is damaged" % what)
-    if want == found:
-        return
-    for a, b in zip(want, found):
-        if a != b:
-            raise Wrong("%s: expected %.250s, found %.250s" % (what, json.dumps(a), json.dumps(b)))
-    raise Wrong("%s: expected %d rows, found %d" % (what, len(want), len(found)))
-
-
 def equal_bytes(a, b):
     if os.path.isfile(a):
         return filecmp.cmp(a, b, shallow=False)
@@ -62,7 +50,7 @@ def copies(t, path, out, filters):
     want, code = rows(t, path)
     for command in ("cut", "sort", "repair"):
         spur(t, command, "--input-format=spur", "--force", path, "-o", out)
-        same(command, want, *rows(t, out))
+        same_rows(command, want, *rows(t, out))
         if command == "cut" and code == 0 and not equal_bytes(path, out):
             raise Wrong("cut: an undamaged recording has other bytes")
     # Sorted once is sorted.
@@ -74,7 +62,7 @@ def copies(t, path, out, filters):
         want, _ = rows(t, path, *one)
         if want:
             spur(t, "cut", "--input-format=spur", "--force", path, "-o", out, *one)
-            same("cut %s" % one[0], want, *rows(t, out))
+            same_rows("cut %s" % one[0], want, *rows(t, out))
 
 
 def counted(found):

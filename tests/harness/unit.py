@@ -9,7 +9,10 @@ def one(t, name):
     if not os.path.exists(program):
         t.fail(name, "not built")
         return
-    r = t.run([program], cwd=t.root, env={"CMOCKA_MESSAGE_OUTPUT": "TAP", "SPUR_TRACES": t.traces}, timeout=300, limit=False)
+    env = {"CMOCKA_MESSAGE_OUTPUT": "TAP", "SPUR_TRACES": t.traces}
+    if t.args.sanitized:
+        env["SANITIZED"] = "1"
+    r = t.run([program], cwd=t.root, env=env, timeout=300, limit=False)
     text = (r.out + b"\n" + r.err).decode("utf-8", "replace")
     results = re.findall(r"^(ok|not ok) \d+ - (\S+)(.*)$", text, re.M)
     for status, test, rest in results:

@@ -74,9 +74,9 @@ def text_at(plan, texts, off):
 
 
 def show(path, plan):
-    magic, size, functions, nf, points, np, args, na, texts, nt = struct.unpack_from("<8sQIIIIIIII", plan)
+    magic, size, functions, nf, points, np, args, na, texts, nt, conditions, nc = struct.unpack_from("<8sQIIIIIIIIII", plan)
     assert magic == b"SPURPLN1" and size == len(plan) and plan[texts] == 0 and plan[texts + nt - 1] == 0
-    assert all(off % 8 == 0 for off in (functions, points, args, texts))
+    assert all(off % 8 == 0 for off in (functions, points, args, texts, conditions))
     by_function, before, names = {}, 0, names_of(path)
     for i in range(np):
         address, function, kind, length, _ = struct.unpack_from("<QIBBH", plan, points + 16 * i)
@@ -84,7 +84,7 @@ def show(path, plan):
         before = address
         by_function.setdefault(function, []).append((address, KINDS[kind], length))
     for i in range(nf):
-        address, name, flags, first, count, results, _, least = struct.unpack_from("<QIIIBBHQ", plan, functions + 32 * i)
+        address, name, flags, first, count, results, nwhen, least, when, _ = struct.unpack_from("<QIIIBBHQII", plan, functions + 40 * i)
         line = [names.get(address, "0x%x" % address) if address else text_at(plan, texts, name)]
         line += [word for bit, word in ((1, "on"), (2, "off"), (4, "keep"), (8, "hidden")) if flags & bit]
         for j in range(first, first + count + results):
@@ -92,6 +92,10 @@ def show(path, plan):
             aname, offset, place, read, kind, length, _ = struct.unpack_from("<IIBBBBI", plan, args + 16 * j)
             line.append("%s%s:%s%d/%s%s*%d" % ("=" if j >= first + count else "", text_at(plan, texts, aname), PLACES[place], offset,
                                                TYPES[kind], "" if READS[read] == "value" else "(%s)" % READS[read], length))
+        for j in range(when, when + nwhen):
+            assert j < nc
+            value, text, how = struct.unpack_from("<QII", plan, conditions + 16 * j)
+            line.append("%s%d(%s)" % (["?", ">", ">=", "#"][how], value, text_at(plan, texts, text)))
         for at, kind, length in by_function.get(i, []):
             line.append("%s:%s" % (kind, code(file_bytes(path, at, length))) if address else "%s:%d" % (kind, length))
         print(" ".join(line))
@@ -100,9 +104,13 @@ def show(path, plan):
 def main():
     s = talk()
     start = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19])
-    send(s, HELLO, struct.pack("<IIQ", 1, os.getpid(), start))
+    send(s, HELLO, struct.pack("<IIQ", 3, os.getpid(), start))
     settings, _ = receive(s, HELLO)
-    print("settings: version %d flags %d mode %d depth %d ring %d least %d signal %d counters %d" % struct.unpack("<IIIIQQII", settings))
+    print("settings: version %d flags %d mode %d depth %d ring %d least %d signal %d counters %d"
+          % struct.unpack_from("<IIIIQQII", settings))
+    after, keeps, keep_signal = struct.unpack_from("<QII", settings, 40)
+    if keeps:
+        print("snapshots: %d after %d signal %d" % (keeps, after, keep_signal))
     is_main, build_id = 0, b""
     words = iter(sys.argv[1:])
     for word in words:

@@ -25,6 +25,7 @@
 #include "base/out.h"
 
 static char dir[128];
+static char made[128]; /* the directory that dir_make() made: tests may read others meanwhile */
 static struct out bytes; /* that wait for put_bytes() */
 static struct out seen; /* of the last read_dir() */
 static bool big; /* byte order of what is written */
@@ -38,7 +39,10 @@ static inline int dir_make(void **state)
 	big = false;
 	out_to_memory(&bytes);
 	out_to_memory(&seen);
-	return mkdtemp(dir) ? 0 : -1;
+	if (!mkdtemp(dir))
+		return -1;
+	strcpy(made, dir);
+	return 0;
 }
 
 /* What is in the directory goes. */
@@ -58,6 +62,7 @@ static inline void dir_empty(void)
 static inline int dir_remove(void **state)
 {
 	(void)state;
+	strcpy(dir, made);
 	dir_empty();
 	out_free(&bytes);
 	out_free(&seen);

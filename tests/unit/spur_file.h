@@ -216,66 +216,6 @@ static inline void row_text(struct spur_trace *t, const struct spur_event *row, 
 	out_str(o, row->flags & SPUR_F_ANY ? " any\n" : "\n");
 }
 
-/* What is wrong: `code count@first-offset-bytes-lost`, one a line. */
-static inline void diags_text(struct spur_trace *t, struct out *o)
-{
-	struct spur_damage d;
-
-	for (size_t i = 0; i < spur_damage_count(t); i++) {
-		assert_true(spur_damage(t, i, &d));
-		out_printf(o, "%s %llu", d.code, (unsigned long long)d.count);
-		if (d.first_offset != UINT64_MAX)
-			out_printf(o, " at %llu", (unsigned long long)d.first_offset);
-		if (d.bytes_lost)
-			out_printf(o, " lost %llu", (unsigned long long)d.bytes_lost);
-		out_char(o, '\n');
-		assert_non_null(strchr(d.first, ':'));
-	}
-}
-
-static inline void expect_with(const struct spur_options *opt, const char *want, const char *diags)
-{
-	static const size_t sizes[] = { 0, 1, 7, 4096 };
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct spur_options with = *opt;
-		const struct spur_event *rows;
-		struct spur_trace *t;
-		enum spur_status st;
-		struct out o;
-		size_t n;
-
-		with.read_size = sizes[i];
-		t = file_open(&with);
-		assert_non_null(t);
-		out_to_memory(&o);
-		while ((st = spur_next(t, &rows, &n)) == SPUR_OK)
-			for (size_t k = 0; k < n; k++)
-				row_text(t, &rows[k], &o);
-		assert_int_equal(st, SPUR_END);
-		out_char(&o, '\0');
-		assert_string_equal(o.buf, want);
-		out_clear(&o);
-		diags_text(t, &o);
-		out_char(&o, '\0');
-		assert_string_equal(o.buf, diags);
-		out_free(&o);
-		spur_close(t);
-	}
-}
-
-static inline void expect(const char *rows, const char *diags)
-{
-	static const struct spur_options by_time = SPUR_OPTIONS();
-
-	expect_with(&by_time, rows, diags);
-}
-
-static inline void expect_stored(const char *rows, const char *diags)
-{
-	static const struct spur_options stored = SPUR_OPTIONS(.as_stored = true);
-
-	expect_with(&stored, rows, diags);
-}
+#include "expect_rows.h"
 
 #endif

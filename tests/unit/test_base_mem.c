@@ -11,9 +11,10 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "base/intern.h"
 #include "base/file.h"
+#include "base/intern.h"
 #include "base/mem.h"
+#include "base/pool.h"
 
 static bool all_zero(const char *p, size_t n)
 {
@@ -95,6 +96,173 @@ static void test_fail_at(void **state)
 	mem_fail_at(0);
 	assert_non_null(arena_alloc(&a, 1));
 	arena_free(&a);
+}
+
+/* Grows from the heap to a mapping to a file; what was stored stays, what is new is zero. */
+static void test_scratch_reserve(void **state)
+{
+	uint64_t *p = NULL;
+	size_t cap = 0;
+
+	(void)state;
+	for (size_t need = 1; need <= 4 << 20; need *= 4) {
+		const size_t before = cap;
+
+		assert_true(scratch_reserve((void **)&p, &cap, need, sizeof(*p)));
+		assert_true(cap >= need && p[cap - 1] == 0);
+		for (size_t i = 0; i < before; i++)
+			assert_int_equal(p[i], i + 1);
+		for (size_t i = before; i < cap; i++)
+			p[i] = i + 1;
+	}
+	assert_false(scratch_reserve((void **)&p, &cap, SIZE_MAX / 4, sizeof(*p)));
+	assert_true(p[cap - 1] == cap);
+	scratch_free(p, cap * sizeof(*p));
+}
+
+/* Grows from the heap to a file, up to the limit; what was stored stays, what is new is zero. */
+static void test_table(void **state)
+{
+	const size_t size = sizeof(uint32_t), limit = 1 << 20;
+	uint32_t *p = NULL;
+	size_t cap = 0;
+
+	(void)state;
+	for (size_t need = 1; need <= limit; need = need < 1000 ? need * 9 : need + need / 3) {
+		const size_t before = cap;
+
+		assert_true(mem_table_grow((void **)&p, &cap, need, size, limit));
+		assert_true(cap >= need && cap <= limit);
+		for (size_t i = 0; i < cap; i++)
+			assert_int_equal(p[i], i < before ? i + 1 : 0);
+		for (size_t i = before; i < cap; i++)
+			p[i] = (uint32_t)i + 1;
+	}
+	assert_false(mem_table_grow((void **)&p, &cap, limit + 1, size, limit));
+	assert_true(mem_table_grow((void **)&p, &cap, limit, size, limit));
+	assert_true(cap == limit && p[0] == 1);
+	mem_table_free(p, cap, size);
+	assert_null(mem_table_alloc(SIZE_MAX, 2));
+	mem_table_free(NULL, 1 << 20, 4);
+}
+
+/* A growth that fails leaves the table as it was, on the heap and in a file. */
+static void test_table_fails(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n < 1 << 20; n *= 64) {
+		uint64_t *p = NULL;
+		size_t cap = 0;
+
+		assert_true(mem_table_grow((void **)&p, &cap, n, sizeof(*p), SIZE_MAX));
+		p[n - 1] = 5;
+		mem_fail_at(1);
+		assert_false(mem_table_grow((void **)&p, &cap, cap + 1, sizeof(*p), SIZE_MAX));
+		mem_fail_at(0);
+		assert_true(cap >= n && p[n - 1] == 5);
+		mem_table_free(p, cap, sizeof(*p));
+	}
+}
+
+static void test_arena_scratch(void **state)
+{
+	enum { N = 50000, SIZE = 100 };
+	struct arena a;
+	char **items = mem_array(N, sizeof(*items));
+
+	(void)state;
+	assert_non_null(items);
+	arena_init_scratch(&a);
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < N; i++) {
+			items[i] = arena_alloc(&a, SIZE);
+			assert_non_null(items[i]);
+			for (size_t k = 0; k < SIZE; k++)
+				assert_int_equal(items[i][k], 0);
+			memset(items[i], (int)(i % 100) + 1, SIZE);
+		}
+		for (size_t i = 0; i < N; i++)
+			assert_true(items[i][0] == (char)(i % 100 + 1) &&
+				    items[i][SIZE - 1] == items[i][0]);
+		arena_reset(&a);
+	}
+	arena_free(&a);
+	assert_true(a.scratch && !a.blocks);
+	mem_free(items);
+}
+
+/* Arrays come back with their capacity, the last one first. */
+static void test_spare(void **state)
+{
+	struct mem_spare s = { 0 };
+	uint64_t *a[3] = { NULL }, *p = NULL;
+	size_t caps[3] = { 0 }, cap = 0;
+
+	(void)state;
+	mem_spare_take(&s, (void **)&p, &cap);
+	assert_true(!p && !cap);
+	mem_spare_put(&s, (void **)&p, &cap);
+	assert_null(s.first);
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(mem_grow((void **)&a[i], &caps[i], (size_t)10 << i, sizeof(**a), 1000));
+		mem_spare_put(&s, (void **)&a[i], &caps[i]);
+		assert_true(!a[i] && !caps[i]);
+	}
+	mem_spare_take(&s, (void **)&p, &cap);
+	assert_true(p && cap >= 40);
+	p[cap - 1] = 1;
+	mem_free(p);
+	p = NULL;
+	mem_spare_take(&s, (void **)&p, &cap);
+	assert_true(p && cap >= 20 && cap < 40);
+	mem_free(p);
+	mem_spare_free(&s);
+	assert_null(s.first);
+}
+
+/* Pieces of all sizes do not overlap, are zero when they are handed out again, and are aligned. */
+static void test_pool(void **state)
+{
+	enum { N = 40000 };
+	unsigned char **pieces = mem_array(N, sizeof(*pieces));
+
+	(void)state;
+	assert_non_null(pieces);
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < N; i++) {
+			const size_t size = 1 + i % 1100;
+
+			pieces[i] = pool_alloc(size);
+			assert_non_null(pieces[i]);
+			assert_int_equal((uintptr_t)pieces[i] % 16, 0);
+			assert_true(!pieces[i][0] && !pieces[i][size / 2] && !pieces[i][size - 1]);
+			memset(pieces[i], (int)(i % 251) + 1, size);
+		}
+		/* Every other one first, so that pieces are given out again. */
+		for (size_t from = 0; from < 2; from++)
+			for (size_t i = from; i < N; i += 2) {
+				const size_t size = 1 + i % 1100;
+
+				assert_int_equal(pieces[i][0], i % 251 + 1);
+				assert_int_equal(pieces[i][size - 1], i % 251 + 1);
+				pool_free(pieces[i], size);
+				if (from || i % 4)
+					continue;
+				pieces[i] = pool_alloc(size);
+				assert_true(pieces[i] && !pieces[i][size - 1]);
+				pool_free(pieces[i], size);
+			}
+	}
+	mem_fail_at(1);
+	assert_null(pool_alloc(5000));
+	assert_null(pool_strdup("none", 4));
+	mem_fail_at(0);
+	pieces[0] = (unsigned char *)pool_strdup("text", 3);
+	assert_string_equal((char *)pieces[0], "tex");
+	pool_strfree((char *)pieces[0]);
+	pool_strfree(NULL);
+	pool_free(NULL, 10);
+	mem_free(pieces);
 }
 
 static void test_scratch(void **state)
@@ -295,7 +463,11 @@ static void test_diag_merge(void **state)
 static void test_diag_nomem(void **state)
 {
 	(void)state;
-	for (uint64_t n = 1; n < 8; n++) {
+	/*
+	 * Each log has a store, a list of groups that grows once, and two names and texts; all are
+	 * in one page of the pool.
+	 */
+	for (uint64_t n = 1; n < 18; n++) {
 		struct diag_log log, into;
 
 		diag_init(&log);
@@ -307,7 +479,7 @@ static void test_diag_nomem(void **state)
 		mem_fail_at(0);
 		assert_int_equal(diag_count(&log, DIAG_DAMAGE), 2);
 		assert_int_equal(diag_count(&into, DIAG_DAMAGE), 2);
-		assert_true(into.overflow == (n < 7));
+		assert_true(into.overflow == (n <= 2 * (1 + 2 + 2 + 2) + 1));
 		diag_free(&log);
 		diag_free(&into);
 	}
@@ -448,14 +620,16 @@ static void test_intern_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alloc),	     cmocka_unit_test(test_grow),
-		cmocka_unit_test(test_fail_at),	     cmocka_unit_test(test_scratch),
-		cmocka_unit_test(test_temp_file),    cmocka_unit_test(test_arena),
-		cmocka_unit_test(test_err_set),	     cmocka_unit_test(test_diag_groups),
-		cmocka_unit_test(test_diag_bound),   cmocka_unit_test(test_diag_merge),
-		cmocka_unit_test(test_diag_nomem),   cmocka_unit_test(test_intern),
-		cmocka_unit_test(test_intern_nomem),
-		cmocka_unit_test(test_intern_lengths),
+		cmocka_unit_test(test_alloc),		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_fail_at),		cmocka_unit_test(test_scratch),
+		cmocka_unit_test(test_scratch_reserve), cmocka_unit_test(test_table),
+		cmocka_unit_test(test_table_fails),	cmocka_unit_test(test_arena_scratch),
+		cmocka_unit_test(test_spare),		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_temp_file),	cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_err_set),		cmocka_unit_test(test_diag_groups),
+		cmocka_unit_test(test_diag_bound),	cmocka_unit_test(test_diag_merge),
+		cmocka_unit_test(test_diag_nomem),	cmocka_unit_test(test_intern),
+		cmocka_unit_test(test_intern_nomem),	cmocka_unit_test(test_intern_lengths),
 		cmocka_unit_test(test_intern_threads),
 	};
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -226,6 +227,36 @@ static void test_packed(void **state)
 		check_path(7, 3000);
 		free(one.p);
 	}
+}
+
+/* A mapping outlives its source; nothing else does. A view is a source that needs no closing. */
+static void test_kept_map(void **state)
+{
+	const struct source_options pieces = { .read_size = 100 };
+	struct source *s, view;
+	const uint8_t *map;
+
+	(void)state;
+	file_make(data, DATA);
+	assert_int_equal(source_open(&s, path, NULL, NULL), SPUR_OK);
+	map = s->data;
+	assert_true(source_keep_map(s));
+	view = source_view(map, DATA);
+	assert_true(view.eof && view.mapped && !view.error->code);
+	assert_true(source_need(&view, DATA));
+	assert_false(source_need(&view, DATA + 1));
+	assert_false(source_more(&view));
+	assert_memory_equal(view.data, data, DATA);
+	assert_int_equal(munmap((void *)(uintptr_t)map, DATA), 0);
+	assert_int_equal(source_open(&s, path, &pieces, NULL), SPUR_OK);
+	assert_false(source_keep_map(s));
+	assert_true(source_need(s, DATA));
+	source_close(s);
+	file_make(data, 100);
+	assert_int_equal(source_open(&s, path, NULL, NULL), SPUR_OK);
+	assert_false(source_keep_map(s));
+	assert_memory_equal(s->data, data, 100);
+	source_close(s);
 }
 
 static void test_packed_cut(void **state)
@@ -763,7 +794,7 @@ int main(void)
 		cmocka_unit_test(test_stop),	      cmocka_unit_test(test_stdin_file),
 		cmocka_unit_test(test_proc),	      cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_nomem),	      cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many),	      cmocka_unit_test(test_kept_map),
 	};
 
 	return cmocka_run_group_tests(tests, data_make, data_remove);

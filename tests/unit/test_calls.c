@@ -100,7 +100,10 @@ static void random_rows(struct spur_event *rows, size_t n, const uint32_t *cls, 
 	}
 }
 
-static struct spur_trace *random_trace(struct spur_event *rows, struct fake_feed *f, unsigned seed)
+typedef void make_rows(struct spur_event *rows, size_t n, const uint32_t *cls, unsigned seed);
+
+static struct spur_trace *random_trace(struct spur_event *rows, struct fake_feed *f, unsigned seed,
+				       make_rows *make)
 {
 	struct spur_trace *t = fake_trace();
 	uint32_t cls[NAMES];
@@ -108,12 +111,70 @@ static struct spur_trace *random_trace(struct spur_event *rows, struct fake_feed
 	fake_track(t, "x", 1, 1);
 	for (int i = 0; i < NAMES; i++)
 		cls[i] = fake_class(t, (const char *[]){ "a", "b", "c", "d", "e", "f" }[i], "");
-	random_rows(rows, RANDOM, cls, seed);
+	make(rows, RANDOM, cls, seed);
 	fake_feed(t, f, rows, RANDOM);
 	return t;
 }
 
+/*
+ * Complete spans inside each other, beside and over each other's ends, of no length and of equal
+ * times, with calls of two rows between them.
+ */
+static void random_spans(struct spur_event *rows, size_t n, const uint32_t *cls, unsigned seed)
+{
+	static uint32_t open[RANDOM];
+	size_t depth = 0;
+	int64_t ts = 0;
+
+	rows[0] = (struct spur_event)FAKE_E(0, cls[NAMES - 1], 0);
+	for (size_t i = 1; i < n; i++) {
+		const uint32_t c = cls[rand_r(&seed) % (NAMES - 1)];
+		const int kind = rand_r(&seed) % 64;
+
+		ts += rand_r(&seed) % 4 ? rand_r(&seed) % 8 : 0;
+		if (kind == 0) {
+			rows[i] = (struct spur_event)FAKE_B(ts, c, 0);
+			open[depth++] = c;
+		} else if (kind == 1 && depth) {
+			rows[i] = (struct spur_event)FAKE_E(ts, open[--depth], 0);
+		} else {
+			rows[i] = (struct spur_event)FAKE_SPAN(
+				ts, rand_r(&seed) % (1 << rand_r(&seed) % 8), c, 0);
+		}
+	}
+}
+
 /* Sums of the graph's nodes by function are the report's. */
+static void sums_agree(struct spur_trace *t)
+{
+	struct out graph = run(t, "graph", (struct any_options){ .form = FORM_CSV }, NULL);
+	struct out report = run(t, "report",
+				(struct any_options){ .form = FORM_CSV,
+						       .sort = "function",
+						       .fields = "function,calls,self" },
+				NULL);
+	unsigned long long calls[NAMES] = { 0 }, self[NAMES] = { 0 }, n, ns;
+	struct out sums;
+	char name;
+
+	for (char *p = graph.buf; (p = strchr(p, '\n')) && p[1]; p++)
+		if (sscanf(p + 1, "%*u,%*[0-9],%c,,%llu,%*u,%llu", &name, &n, &ns) == 3 ||
+		    sscanf(p + 1, "%*u,,%c,,%llu,%*u,%llu", &name, &n, &ns) == 3) {
+			calls[name - 'a'] += n;
+			self[name - 'a'] += ns;
+		}
+	out_to_memory(&sums);
+	out_str(&sums, "function,calls,self\n");
+	for (int i = 0; i < NAMES - 1; i++)
+		out_printf(&sums, "%c,%llu,%llu\n", 'a' + i, calls[i], self[i]);
+	out_str(&sums, "f,0,0\n");
+	out_char(&sums, '\0');
+	assert_string_equal(sums.buf, report.buf);
+	out_free(&sums);
+	out_free(&graph);
+	out_free(&report);
+}
+
 static void graph_agrees_with_report(void **state)
 {
 	static struct spur_event rows[RANDOM];
@@ -121,33 +182,23 @@ static void graph_agrees_with_report(void **state)
 	(void)state;
 	for (unsigned seed = 1; seed < 4; seed++) {
 		struct fake_feed f;
-		struct spur_trace *t = random_trace(rows, &f, seed);
-		struct out graph = run(t, "graph", (struct any_options){ .form = FORM_CSV }, NULL);
-		struct out report = run(t, "report",
-					(struct any_options){ .form = FORM_CSV,
-							       .sort = "function",
-							       .fields = "function,calls,self" },
-					NULL);
-		unsigned long long calls[NAMES] = { 0 }, self[NAMES] = { 0 }, n, ns;
-		struct out sums;
-		char name;
+		struct spur_trace *t = random_trace(rows, &f, seed, random_rows);
 
-		for (char *p = graph.buf; (p = strchr(p, '\n')) && p[1]; p++)
-			if (sscanf(p + 1, "%*u,%*[0-9],%c,,%llu,%*u,%llu", &name, &n, &ns) == 3 ||
-			    sscanf(p + 1, "%*u,,%c,,%llu,%*u,%llu", &name, &n, &ns) == 3) {
-				calls[name - 'a'] += n;
-				self[name - 'a'] += ns;
-			}
-		out_to_memory(&sums);
-		out_str(&sums, "function,calls,self\n");
-		for (int i = 0; i < NAMES - 1; i++)
-			out_printf(&sums, "%c,%llu,%llu\n", 'a' + i, calls[i], self[i]);
-		out_str(&sums, "f,0,0\n");
-		out_char(&sums, '\0');
-		assert_string_equal(sums.buf, report.buf);
-		out_free(&sums);
-		out_free(&graph);
-		out_free(&report);
+		sums_agree(t);
+		spur_close(t);
+	}
+}
+
+static void spans_agree(void **state)
+{
+	static struct spur_event rows[RANDOM];
+
+	(void)state;
+	for (unsigned seed = 1; seed < 8; seed++) {
+		struct fake_feed f;
+		struct spur_trace *t = random_trace(rows, &f, seed, random_spans);
+
+		sums_agree(t);
 		spur_close(t);
 	}
 }
@@ -157,7 +208,7 @@ static void chrome_is_nested(void **state)
 {
 	static struct spur_event rows[RANDOM];
 	struct fake_feed f;
-	struct spur_trace *t = random_trace(rows, &f, 9);
+	struct spur_trace *t = random_trace(rows, &f, 9, random_rows);
 	struct out chrome = run(t, "convert", (struct any_options){ .to = "chrome" }, NULL);
 	long depth = 0, calls = 0;
 
@@ -325,6 +376,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(hostile),
 					    cmocka_unit_test(graph_agrees_with_report),
+					    cmocka_unit_test(spans_agree),
 					    cmocka_unit_test(chrome_is_nested),
 					    cmocka_unit_test(overloads_count_once),
 					    cmocka_unit_test(no_memory) };

@@ -79,7 +79,8 @@ static void try_all(const struct spur_options *opt)
 			assert_memory_equal(got.buf, want.buf, want.len);
 		}
 	}
-	assert_true(complete < count / 2);
+	/* A message of damage that finds no memory is counted, and no failure: the rest fails. */
+	assert_true(count - complete > 60);
 	out_free(&want);
 	out_free(&got);
 }

@@ -12,137 +12,20 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "sim/record/check.h"
 #include "sim/record/law.h"
 #include "sim/record/machine.h"
 #include "sim/record/scenario.h"
-#include "spur.h"
 
-enum { RUNS = 10000, READS_OF = 64, RUNS_OF_MUTANTS = 4000 };
-
-static uint8_t image[SIM_FILE_MOST];
-static int memory_file = -1;
-static bool with_library;
-
-/* --- reading with the library --- */
-
-static bool is_whole(const char *name, uint64_t n, const struct spur_args *args)
-{
-	if (strcmp(name, "pair") == 0)
-		return args->count == 2 && args->items[1].u == ~n;
-	for (size_t i = 1; i < args->count; i++)
-		for (size_t k = 0; k < args->items[i].count; k++)
-			if (args->items[i].text[k] != law_text(n, k))
-				return false;
-	return true;
-}
-
-static void read_row(struct spur_trace *t, const struct spur_event *row)
-{
-	const char *const name = spur_string(t, row->name, NULL);
-	struct spur_args args = { 0 };
-	uint64_t n;
-
-	if (row->kind == SPUR_LOST) {
-		law_read_lost(row->id);
-		return;
-	}
-	if (row->kind != SPUR_INSTANT) {
-		law_read_damage();
-		return;
-	}
-	if (strcmp(name, "tick") == 0) {
-		law_read_tick();
-		return;
-	}
-	if (spur_args(t, row, &args) != SPUR_OK || !args.count) {
-		law_read_damage();
-	} else {
-		n = args.items[0].u;
-		law_read_event(n, n && is_whole(name, n, &args));
-	}
-	spur_args_free(&args);
-}
-
-/* Reads what `image` has with the library. */
-static void read_image(size_t size)
-{
-	static const struct spur_options options = SPUR_OPTIONS(.format = "spur");
-	const struct spur_event *rows;
-	struct spur_trace *t = NULL;
-	struct spur_error err;
-	char path[32];
-	size_t n;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", memory_file);
-	assert_int_equal(ftruncate(memory_file, 0), 0);
-	assert_int_equal(pwrite(memory_file, image, size, 0), size);
-	if (spur_open(&t, path, &options, &err) == SPUR_FAIL)
-		return; /* A file whose header is not complete is no recording. */
-	while (spur_next(t, &rows, &n) == SPUR_OK)
-		for (size_t i = 0; i < n; i++)
-			read_row(t, &rows[i]);
-	if (spur_damage_count(t))
-		law_read_damage();
-	spur_close(t);
-}
-
-/* --- the law --- */
-
-static struct {
-	uint64_t crashes, library, events, steps;
-} done;
-
-/* Reads all files as they are after a crash, or at the end, and checks the law. */
-static void check_reading(enum sim_crash crash, enum law_moment moment)
-{
-	static uint8_t images[SIM_FILES][SIM_FILE_MOST];
-	size_t sizes[SIM_FILES];
-	const uint64_t lost = scenario_lost();
-	const char *wrong;
-	uint64_t sum;
-
-	law_read_begin();
-	for (unsigned i = 0; i < sim_files(); i++) {
-		sizes[i] = sim_image(i, crash, images[i]);
-		parse(images[i], sizes[i]);
-	}
-	wrong = law_check(moment, lost);
-	if (wrong)
-		sim_fail(wrong);
-	done.crashes++;
-	if (sim_random(READS_OF) || wrong || !with_library)
-		return;
-	sum = law_read_sum();
-	law_read_begin();
-	for (unsigned i = 0; i < sim_files(); i++) {
-		memcpy(image, images[i], sizes[i]);
-		read_image(sizes[i]);
-	}
-	wrong = law_check(moment, lost);
-	if (wrong)
-		sim_fail(wrong);
-	else if (moment != LAW_POWER && law_read_sum() != sum)
-		sim_fail("the library reads another thing than the specification says");
-	done.library++;
-}
-
-static void crash(void)
-{
-	static const enum sim_crash crashes[] = { SIM_KILL, SIM_REORDER, SIM_POWER };
-	const enum sim_crash how = crashes[sim_random(3)];
-
-	check_reading(how, how == SIM_POWER ? LAW_POWER : LAW_CRASH);
-}
-
-static void killed(void)
-{
-	check_reading(SIM_KILL, LAW_CRASH);
-}
+enum { RUNS = 10000, RUNS_OF_MUTANTS = 4000, CALLS = 8, FULL_FOR = 2 };
 
 /* --- runs --- */
+
+static struct {
+	uint64_t events, steps;
+} done;
 
 static unsigned one_of(const unsigned *list, size_t n)
 {
@@ -185,11 +68,12 @@ static const char *run_seed(uint64_t seed, enum sim_mutant mutant)
 	s.large = (unsigned)sim_random(9);
 	s.mode = sim_random(2) ? 0 : 1 + (unsigned)sim_random(2);
 	s.chunks = 2 + (unsigned)sim_random(3);
+	s.strings = sim_random(3) == 0;
 	law_begin(s.mode == 1);
 	scenario_set(&s);
 	forks = o.full_at == SIM_NEVER && o.map_fails_at == SIM_NEVER && !sim_random(3);
 	others = forks ? 0 : (unsigned)sim_random(4);
-	sim_on_crash(crash);
+	sim_on_crash(check_crash);
 	sim_thread_add(scenario_first, scenario_handler);
 	sim_thread_add(scenario_writer, scenario_handler);
 	if (others == 1)
@@ -209,20 +93,21 @@ static const char *run_seed(uint64_t seed, enum sim_mutant mutant)
 	return sim_failure();
 }
 
-static uint64_t runs_wanted(void)
+/* A number from the environment. */
+static uint64_t wanted(const char *name, uint64_t usual)
 {
-	const char *const s = getenv("SPUR_SIM_RUNS");
+	const char *const s = getenv(name);
 
-	return s ? strtoull(s, NULL, 10) : RUNS;
+	return s ? strtoull(s, NULL, 10) : usual;
 }
 
 static void test_random(void **state)
 {
-	const uint64_t runs = runs_wanted();
+	const uint64_t runs = wanted("SPUR_SIM_RUNS", RUNS), first = wanted("SPUR_SIM_FROM", 1);
 
 	(void)state;
-	with_library = true;
-	for (uint64_t seed = 1; seed <= runs; seed++) {
+	check_library = true;
+	for (uint64_t seed = first; seed < first + runs; seed++) {
 		const char *const wrong = run_seed(seed, SIM_NONE);
 
 		if (wrong)
@@ -231,10 +116,11 @@ static void test_random(void **state)
 	}
 	print_message(
 		"%llu runs: %llu events in %llu steps, %llu crashes, %llu of them read by the "
-		"library\n",
+		"library, %llu recovered twice\n",
 		(unsigned long long)runs, (unsigned long long)done.events,
-		(unsigned long long)done.steps, (unsigned long long)done.crashes,
-		(unsigned long long)done.library);
+		(unsigned long long)done.steps, (unsigned long long)check_counts.crashes,
+		(unsigned long long)check_counts.library,
+		(unsigned long long)check_counts.recoveries);
 }
 
 /*
@@ -255,7 +141,7 @@ static const char *run_exact(uint64_t switch_at, uint64_t handler_at, bool crash
 		o.handler_at = handler_at;
 		o.crashes = crashes;
 		sim_change(&o);
-		sim_on_crash(killed);
+		sim_on_crash(check_kill);
 		sim_thread_add(scenario_one, scenario_one);
 		sim_thread_add(scenario_one, scenario_one);
 		sim_run();
@@ -292,7 +178,7 @@ static void test_exact(void **state)
 	uint64_t steps = 0, most, runs = 0;
 
 	(void)state;
-	with_library = true;
+	check_library = true;
 	exact(0, 0, true, &steps);
 	for (uint64_t at = 1; at <= steps; at++) {
 		most = steps;
@@ -308,6 +194,69 @@ static void test_exact(void **state)
 		      (unsigned long long)runs);
 }
 
+/* --- no room --- */
+
+/* As run_exact() without another thread, where allocations or mappings fail from `at` on. */
+static const char *run_full(uint64_t handler_at, int full_at, int map_fails_at, uint64_t *steps)
+{
+	const struct scenario s = { .events = 1, .large = 16, .chunks = 2 };
+	struct sim_options o = { .full_at = full_at,
+				 .full_for = FULL_FOR,
+				 .map_fails_at = map_fails_at,
+				 .map_fails_for = FULL_FOR,
+				 .exact = true };
+
+	sim_begin(&o);
+	law_begin(false);
+	scenario_set(&s);
+	o.handler_at = handler_at;
+	o.crashes = !handler_at;
+	sim_change(&o);
+	sim_on_crash(check_each_crash);
+	sim_thread_add(scenario_first, scenario_one);
+	if (!sim_run()) {
+		*steps = sim_steps();
+		o.crashes = 0;
+		o.handler_at = 0;
+		sim_change(&o);
+		sim_thread_add(scenario_last, NULL);
+		sim_run();
+	}
+	if (!sim_failure())
+		check_reading(SIM_KILL, LAW_END);
+	return sim_failure();
+}
+
+/*
+ * Each allocation and each mapping fails, and some after it: with a crash of each kind at every
+ * step, and with a handler that begins at every step.
+ */
+static void test_no_room(void **state)
+{
+	uint64_t runs = 0;
+
+	(void)state;
+	check_library = true;
+	for (int at = 0; at < 2 * CALLS; at++) {
+		const int full_at = at < CALLS ? at : SIM_NEVER;
+		const int map_fails_at = at < CALLS ? SIM_NEVER : at - CALLS;
+		uint64_t steps = 1, most = 1;
+
+		for (uint64_t handler = 0; handler <= most; handler++, runs++) {
+			const char *const wrong = run_full(handler, full_at, map_fails_at, &steps);
+
+			if (!handler)
+				most = steps;
+			if (wrong)
+				fail_msg("no room from call %d on, a handler at step %llu: step "
+					 "%llu: %s",
+					 at, (unsigned long long)handler,
+					 (unsigned long long)sim_steps(), wrong);
+		}
+	}
+	print_message("%llu runs without room\n", (unsigned long long)runs);
+}
+
 static void test_mutants(void **state)
 {
 	static const char *const texts[] = {
@@ -317,7 +266,7 @@ static void test_mutants(void **state)
 	};
 
 	(void)state;
-	with_library = false;
+	check_library = false;
 	for (unsigned m = SIM_NONE + 1; m < SIM_MUTANT_COUNT; m++) {
 		const char *wrong = NULL;
 		uint64_t seed = 0;
@@ -334,15 +283,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_mutants),
 	};
+	const struct CMUnitTest seeds[] = { cmocka_unit_test(test_random) };
 	int failed;
 
-	memory_file = memfd_create("recording", MFD_CLOEXEC);
-	if (memory_file < 0)
-		return 1;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	/* With seeds of one's own, only these. */
+	failed = getenv("SPUR_SIM_FROM") ? cmocka_run_group_tests_name("seeds", seeds, NULL, NULL)
+					 : cmocka_run_group_tests(tests, NULL, NULL);
 	fflush(NULL);
 	/* The library's destructor would end a recording on a machine that has crashed. */
 	_exit(failed);

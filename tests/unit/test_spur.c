@@ -85,6 +85,40 @@ static void test_functions(void **state)
 	       "");
 }
 
+/* SPEC spur/gap: what is open where a ring has overwritten chunks ends there, in rings only. */
+static void test_gap(void **state)
+{
+	(void)state;
+	set(SPB_MODE_AT, SPB_RING, 4);
+	chunk(SPB_CHUNK_DESCRIPTORS, 0, PAIR_MONO);
+	site(1, SPB_SITE_SPAN, "s", "", 0);
+	function(1, 0x100, "f");
+	records(1, PAIR_MONO);
+	word(SPB_ENTER, 0, 1, PAIR_MONO);
+	word(SPB_BEGIN, 0, 1, PAIR_MONO + 1);
+	set(chunk_at + SPB_CLOSE_AT, PAIR_MONO + 3, 8);
+	/* Begun before the one before was closed: nothing was overwritten. */
+	records(1, PAIR_MONO + 2);
+	word(SPB_ENTER, 0, 1, PAIR_MONO + 4);
+	set(chunk_at + SPB_CLOSE_AT, PAIR_MONO + 5, 8);
+	records(1, PAIR_MONO + 9);
+	word(SPB_EXIT, 0, 1, PAIR_MONO + 10);
+	expect("0 BEGIN f @71\n"
+	       "1 BEGIN s @71\n"
+	       "4 BEGIN f @71\n"
+	       "5 END return @71 any\n"
+	       "5 END return @71 any\n"
+	       "5 END return @71 any\n"
+	       "10 END f @71\n",
+	       "");
+	set(SPB_MODE_AT, SPB_STREAM, 4);
+	expect("0 BEGIN f @71\n"
+	       "1 BEGIN s @71\n"
+	       "4 BEGIN f @71\n"
+	       "10 END f @71\n",
+	       "");
+}
+
 static void test_commit(void **state)
 {
 	(void)state;
@@ -401,6 +435,81 @@ static void test_recording(void **state)
 	rmdir(dir);
 }
 
+/* A file of the directory with what was made so far. */
+static void member_write(const char *dir, const char *name)
+{
+	char path[80];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "wb");
+	assert_non_null(f);
+	assert_int_equal(fwrite(file.buf, 1, file.len, f), file.len);
+	fclose(f);
+}
+
+/*
+ * SPEC spur/observed: rows of the recorder's own file are on the tracks of the process's files, of
+ * two with the same ids on that which began last before the row.
+ */
+static void test_observed(void **state)
+{
+	static const char *const names[] = { "7-1.spb", "7-1-1.spb", "7-1.system.spb" };
+	static const struct spur_options by_time = SPUR_OPTIONS();
+	char dir[] = "/tmp/spur-spb-XXXXXX", path[80];
+	const struct spur_event *rows;
+	struct spur_trace *t;
+	struct spur_error err;
+	struct out o;
+	size_t n;
+
+	assert_non_null(mkdtemp(dir));
+	memset(file.buf + SPB_BOOT_AT, 1, SPB_BOOT_SIZE);
+	/* A program, and what it becomes by exec(): thread 71 of process 7. */
+	records(1, PAIR_MONO);
+	word(SPB_EVENT, 0, 1, PAIR_MONO + 1);
+	member_write(dir, names[0]);
+	file.len = SPB_HEADER;
+	sequence = 0;
+	set(SPB_BEGIN_AT, PAIR_MONO + 100, 8);
+	set(SPB_BEGIN_AT + 8, PAIR_MONO + 100, 8);
+	records(1, PAIR_MONO + 110);
+	word(SPB_EVENT, 0, 1, PAIR_MONO + 111);
+	member_write(dir, names[1]);
+	/* What the kernel saw of the two, and of thread 72, which has no events. */
+	file.len = SPB_HEADER;
+	sequence = 0;
+	set(SPB_MODE_AT, SPB_OBSERVED, 4);
+	set(SPB_BEGIN_AT, PAIR_MONO, 8);
+	set(SPB_BEGIN_AT + 8, PAIR_MONO, 8);
+	chunk(SPB_CHUNK_RECORDS, 1, PAIR_MONO + 2);
+	word(SPB_SWITCH, 0, 1, PAIR_MONO + 2);
+	word(SPB_SWITCH, 0, 0, PAIR_MONO + 109);
+	word(SPB_SWITCH, 0, 1, PAIR_MONO + 112);
+	chunk(SPB_CHUNK_RECORDS, 2, PAIR_MONO + 120);
+	word(SPB_SWITCH, 0, 1, PAIR_MONO + 120);
+	member_write(dir, names[2]);
+	assert_int_equal(spur_open(&t, dir, &by_time, &err), SPUR_OK);
+	out_to_memory(&o);
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++)
+			out_printf(&o, "%lld @%u %lld\n", (long long)rows[i].ts - PAIR_MONO,
+				   rows[i].track, (long long)spur_track(t, rows[i].track)->tid);
+	out_char(&o, '\0');
+	/* Processes have tracks 0 and 2; files come by name, so the second program is first. */
+	assert_string_equal(o.buf,
+			    "1 @3 71\n2 @3 71\n109 @3 71\n111 @1 71\n112 @1 71\n120 @4 72\n");
+	assert_int_equal(spur_track(t, 4)->parent, 2);
+	out_free(&o);
+	spur_close(t);
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+	(void)state;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, file_begin, file_end)
 
 int main(void)
@@ -408,7 +517,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_sites),    TEST(test_functions), TEST(test_commit),	 TEST(test_pages),
 		TEST(test_reserved), TEST(test_time),	   TEST(test_fibers),	 TEST(test_clock),
-		TEST(test_modules),  TEST(test_damage),	   TEST(test_recording),
+		TEST(test_modules),  TEST(test_damage),	   TEST(test_recording), TEST(test_gap),
+		TEST(test_observed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,31 @@ static void test_fork(void **state)
 		"60 BEGIN one_main 0\n61 END one_main 0\n");
 }
 
+/* A task whose first session begins after its first line, and one with three sessions. */
+static void test_late_sessions(void **state)
+{
+	(void)state;
+	put_two_programs();
+	put_text("task.txt", "FORK timestamp=0.000000020 pid=2 ppid=9\n"
+			     "SESS timestamp=0.000000030 pid=1 sid=" SID1 " exename=\"/bin/one\"\n"
+			     "TASK timestamp=0.000000030 tid=1 pid=1\n"
+			     "SESS timestamp=0.000000040 pid=2 sid=" SID2 " exename=\"/bin/two\"\n"
+			     "TASK timestamp=0.000000040 tid=2 pid=2\n"
+			     "SESS timestamp=0.000000060 pid=1 sid=" SID2 " exename=\"/bin/two\"\n"
+			     "TASK timestamp=0.000000060 tid=1 pid=1\n"
+			     "SESS timestamp=0.000000080 pid=1 sid=" SID1 " exename=\"/bin/one\"\n"
+			     "TASK timestamp=0.000000080 tid=1 pid=1\n");
+	call(35, MAIN);
+	call(65, MAIN);
+	call(85, MAIN);
+	dat_write("1.dat");
+	call(50, MAIN);
+	dat_write("2.dat");
+	expect_rows(
+		"35 BEGIN one_main 0\n36 END one_main 0\n50 BEGIN two_main 0\n51 END two_main 0\n"
+		"65 BEGIN two_main 0\n66 END two_main 0\n85 BEGIN one_main 0\n86 END one_main 0\n");
+}
+
 /* SPEC uftrace/task-path, SPEC uftrace/sess-id, SPEC uftrace/task-name */
 static void test_task_lines(void **state)
 {
@@ -691,6 +716,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(test_exec),
 		T(test_fork),
+		T(test_late_sessions),
 		T(test_task_lines),
 		T(test_binary_task),
 		T(test_maps),

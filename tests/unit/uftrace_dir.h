@@ -26,6 +26,7 @@
 enum { ENTRY, EXIT, LOST, EVENT };
 
 static char dir[128];
+static char made[128]; /* the directory that dir_make() made: tests may read others meanwhile */
 static struct out dat; /* records that wait for dat_write() */
 static struct out seen; /* of the last read_dir() */
 static bool big; /* byte order of what is written */
@@ -39,12 +40,15 @@ static inline int dir_make(void **state)
 	big = false;
 	out_to_memory(&dat);
 	out_to_memory(&seen);
-	return mkdtemp(dir) ? 0 : -1;
+	if (!mkdtemp(dir))
+		return -1;
+	strcpy(made, dir);
+	return 0;
 }
 
 static inline int dir_remove(void **state)
 {
-	DIR *d = opendir(dir);
+	DIR *d = opendir(made);
 	const struct dirent *e;
 
 	(void)state;
@@ -55,7 +59,7 @@ static inline int dir_remove(void **state)
 		closedir(d);
 	out_free(&dat);
 	out_free(&seen);
-	return rmdir(dir);
+	return rmdir(made);
 }
 
 static inline void path_of(char *path, size_t size, const char *name)

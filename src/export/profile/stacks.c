@@ -40,6 +40,8 @@ struct extra {
 struct stack_lane {
 	struct stacks *s;
 	struct stack_tree tree;
+	struct arena arena; /* of struct calls, in scratch memory */
+	struct mem_spare spare; /* arrays `items` of tracks without open calls */
 	struct calls *latest;
 	uint32_t latest_track;
 	struct map64 by_track; /* track to calls */
@@ -65,9 +67,9 @@ static bool tree_grow(struct stack_tree *t, bool times)
 {
 	const size_t limit = t->n < t->most ? t->most : LIMIT;
 
-	return mem_grow((void **)&t->nodes, &t->cap, t->n + 1, sizeof(*t->nodes), limit) &&
-	       (!times ||
-		mem_grow((void **)&t->times, &t->times_cap, t->n + 1, sizeof(*t->times), limit));
+	return mem_table_grow((void **)&t->nodes, &t->cap, t->n + 1, sizeof(*t->nodes), limit) &&
+	       (!times || mem_table_grow((void **)&t->times, &t->times_cap, t->n + 1,
+					 sizeof(*t->times), limit));
 }
 
 static bool tree_init(struct stack_tree *t, size_t most, bool times)
@@ -78,8 +80,8 @@ static bool tree_init(struct stack_tree *t, size_t most, bool times)
 
 static void tree_free(struct stack_tree *t)
 {
-	mem_free(t->nodes);
-	mem_free(t->times);
+	mem_table_free(t->nodes, t->cap, sizeof(*t->nodes));
+	mem_table_free(t->times, t->times_cap, sizeof(*t->times));
 	key_index_free(&t->children);
 }
 
@@ -152,21 +154,6 @@ static uint32_t lane_put(struct stack_lane *l, uint32_t parent, uint32_t what, u
 
 /* --- rows --- */
 
-/* There may be many threads with few open calls each. Returns NULL if out of memory. */
-static struct calls *calls_new(void)
-{
-	struct calls *c = mem_alloc(sizeof(*c));
-	struct call *items = mem_array(CALLS_LEAST, sizeof(*items));
-
-	if (c && items) {
-		*c = (struct calls){ .items = items, .cap = CALLS_LEAST };
-		return c;
-	}
-	mem_free(c);
-	mem_free(items);
-	return NULL;
-}
-
 /* Returns NULL if out of memory. */
 static struct calls *calls_of(struct stack_lane *l, uint32_t track)
 {
@@ -180,7 +167,7 @@ static struct calls *calls_of(struct stack_lane *l, uint32_t track)
 	if (!slot || !tree_init(&l->tree, s->budget + s->budget / SPARE, s->options.times))
 		return NULL;
 	c = (struct calls *)(uintptr_t)slot->value;
-	if (!c && (c = calls_new()))
+	if (!c && (c = arena_alloc(&l->arena, sizeof(*c))))
 		slot->value = (uintptr_t)c;
 	if (c && !c->root) {
 		uint32_t thread = track;
@@ -262,7 +249,11 @@ bool stacks_row(void *lane, const struct spur_event *row, struct out *o)
 	what = what_of(l, row);
 	if (what)
 		call.node = lane_put(l, c->n ? c->items[c->n - 1].node : c->root, what, row->kind);
-	if (!call.node || !mem_grow((void **)&c->items, &c->cap, c->n + 1, sizeof(call), LIMIT))
+	if (!c->items)
+		mem_spare_take(&l->spare, (void **)&c->items, &c->cap);
+	/* There may be many threads with few open calls each. */
+	if (!call.node || !mem_grow((void **)&c->items, &c->cap, c->n + 1, sizeof(call),
+				    c->cap ? LIMIT : CALLS_LEAST))
 		return false;
 	c->items[c->n++] = call;
 	return true;
@@ -279,23 +270,26 @@ bool stacks_end(void *lane, const struct spur_event *row, const struct write_end
 	const uint64_t time = row->ts > end->begin ? (uint64_t)row->ts - (uint64_t)end->begin : 0;
 	struct stack_node *node;
 	struct stack_times *times;
+	struct call call;
 
 	(void)o;
 	if (!c || !c->n)
 		return c;
 	times_add(l, row->ts);
-	c->n--;
+	call = c->items[--c->n];
+	if (!c->n)
+		mem_spare_put(&l->spare, (void **)&c->items, &c->cap);
 	if (end->off_cpu && (end->unfinished || !c->n))
 		return true;
-	node = &l->tree.nodes[c->items[c->n].node];
+	node = &l->tree.nodes[call.node];
 	node->calls++;
 	if (l->tree.times) {
-		times = &l->tree.times[c->items[c->n].node];
+		times = &l->tree.times[call.node];
 		times->total += time;
 		times->most = time > times->most ? time : times->most;
 	}
-	if (time > c->items[c->n].inner)
-		node->self += time - c->items[c->n].inner;
+	if (time > call.inner)
+		node->self += time - call.inner;
 	if (c->n)
 		c->items[c->n - 1].inner += time;
 	return true;
@@ -309,6 +303,7 @@ void *stacks_lane(void *self, uint32_t track)
 	if (!l)
 		return NULL;
 	l->s = self;
+	arena_init_scratch(&l->arena);
 	l->first = INT64_MAX;
 	l->last = INT64_MIN;
 	return l;
@@ -374,8 +369,8 @@ static uint32_t frame_of(const struct stack_lane *l, const struct stack_node *n)
 	if (n->what >= EXTRA)
 		return class_frame(s, l->extra[n->what - EXTRA].cls,
 				   l->extra[n->what - EXTRA].name);
-	if (!mem_grow((void **)&s->of_class, &s->classes, (size_t)n->what + 1, sizeof(*s->of_class),
-		      LIMIT))
+	if (!mem_table_grow((void **)&s->of_class, &s->classes, (size_t)n->what + 1,
+			    sizeof(*s->of_class), LIMIT))
 		return 0;
 	if (!s->of_class[n->what])
 		s->of_class[n->what] =
@@ -392,7 +387,7 @@ static bool tree_join(struct stack_lane *l)
 	struct stacks *s = l->s;
 	struct stack_tree *to = &s->all;
 	const struct stack_tree from = l->tree;
-	uint32_t *place = mem_array(from.n, sizeof(*place));
+	uint32_t *place = mem_table_alloc(from.n, sizeof(*place));
 	bool good = place;
 
 	if (good && !to->n) {
@@ -421,7 +416,7 @@ static bool tree_join(struct stack_lane *l)
 		if (to->times[place[i]].most < times.most)
 			to->times[place[i]].most = times.most;
 	}
-	mem_free(place);
+	mem_table_free(place, from.n, sizeof(*place));
 	return good;
 }
 
@@ -442,8 +437,9 @@ void stacks_lane_close(void *lane)
 
 		if (c)
 			mem_free(c->items);
-		mem_free(c);
 	}
+	arena_free(&l->arena);
+	mem_spare_free(&l->spare);
 	map64_free(&l->by_track);
 	map64_free(&l->extras);
 	tree_free(&l->tree);
@@ -505,8 +501,9 @@ static uint32_t *frames_rank(const struct stacks *s)
 	const uint32_t n = intern_count(s->frames);
 	size_t ntracks = 0;
 	uint32_t *order = trace_track_order(s->write->trace, &ntracks);
-	uint32_t *tracks = mem_array(ntracks, sizeof(*tracks));
-	uint32_t *frames = mem_array(n, sizeof(*frames)), *rank = mem_array(n, sizeof(*rank));
+	uint32_t *tracks = mem_table_alloc(ntracks, sizeof(*tracks));
+	uint32_t *frames = mem_table_alloc(n, sizeof(*frames));
+	uint32_t *rank = mem_table_alloc(n, sizeof(*rank));
 
 	if (order && tracks && frames && rank) {
 		struct ranking r = { s, tracks };
@@ -520,12 +517,12 @@ static uint32_t *frames_rank(const struct stacks *s)
 		for (uint32_t i = 0; i + 1 < n; i++)
 			rank[frames[i]] = i;
 	} else {
-		mem_free(rank);
+		mem_table_free(rank, n, sizeof(*rank));
 		rank = NULL;
 	}
 	mem_free(order);
-	mem_free(tracks);
-	mem_free(frames);
+	mem_table_free(tracks, ntracks, sizeof(*tracks));
+	mem_table_free(frames, n, sizeof(*frames));
 	return rank;
 }
 
@@ -568,14 +565,16 @@ bool stacks_order(struct stacks *s)
 		return false;
 	key_index_free(&s->all.children);
 	rank = frames_rank(s);
-	by_rank = mem_array(s->all.n, sizeof(*by_rank));
-	s->sorted = mem_array(s->all.n, sizeof(*s->sorted));
-	s->start = mem_array((s->all.n > frames ? s->all.n : frames) + 2, sizeof(*s->start));
+	by_rank = mem_table_alloc(s->all.n, sizeof(*by_rank));
+	s->nsorted = s->all.n;
+	s->nstart = (s->all.n > frames ? s->all.n : frames) + 2;
+	s->sorted = mem_table_alloc(s->nsorted, sizeof(*s->sorted));
+	s->start = mem_table_alloc(s->nstart, sizeof(*s->start));
 	good = rank && by_rank && s->sorted && s->start;
 	if (good)
 		nodes_sort(s, rank, by_rank, frames);
-	mem_free(rank);
-	mem_free(by_rank);
+	mem_table_free(rank, frames, sizeof(*rank));
+	mem_table_free(by_rank, s->all.n, sizeof(*by_rank));
 	return good;
 }
 
@@ -628,8 +627,8 @@ void stacks_free(struct stacks *s)
 {
 	tree_free(&s->all);
 	intern_free(s->frames);
-	mem_free(s->of_class);
-	mem_free(s->sorted);
-	mem_free(s->start);
+	mem_table_free(s->of_class, s->classes, sizeof(*s->of_class));
+	mem_table_free(s->sorted, s->nsorted, sizeof(*s->sorted));
+	mem_table_free(s->start, s->nstart, sizeof(*s->start));
 	pthread_mutex_destroy(&s->lock);
 }

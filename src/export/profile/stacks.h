@@ -86,6 +86,7 @@ struct stacks {
 	/* After stacks_order(): */
 	uint32_t *sorted; /* nodes by parent, then by frame */
 	uint32_t *start; /* by node: the first of its children in `sorted`; one more at the end */
+	size_t nsorted, nstart; /* elements of both */
 };
 
 /* Returns false if out of memory; stacks_free() is due in any case. */

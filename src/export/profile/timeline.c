@@ -8,15 +8,15 @@ enum { TIMELINES_MAX = 1 << 26 };
 void timelines_init(struct timelines *all)
 {
 	*all = (struct timelines){ .n = 0 };
+	arena_init_scratch(&all->arena);
 	spool_init(&all->spool);
 	pthread_mutex_init(&all->lock, NULL);
 }
 
 void timelines_free(struct timelines *all)
 {
-	for (size_t i = 0; i < all->n; i++)
-		mem_free(all->items[i]);
-	mem_free(all->items);
+	mem_table_free((void *)all->items, all->cap, sizeof(*all->items));
+	arena_free(&all->arena);
 	spool_free(&all->spool);
 	pthread_mutex_destroy(&all->lock);
 }
@@ -24,17 +24,14 @@ void timelines_free(struct timelines *all)
 /* Returns NULL if out of memory. */
 static struct timeline *timeline_new(struct timelines *all, uint32_t track)
 {
-	struct timeline *t = mem_alloc(sizeof(*t));
+	struct timeline *t = NULL;
 
-	if (!t)
-		return NULL;
-	*t = (struct timeline){ .track = track, .first = INT64_MAX, .last = INT64_MIN };
 	pthread_mutex_lock(&all->lock);
-	if (mem_grow((void **)&all->items, &all->cap, all->n + 1, sizeof(t), TIMELINES_MAX)) {
+	if (mem_table_grow((void **)&all->items, &all->cap, all->n + 1, sizeof(t), TIMELINES_MAX))
+		t = arena_alloc(&all->arena, sizeof(*t));
+	if (t) {
+		*t = (struct timeline){ .track = track, .first = INT64_MAX, .last = INT64_MIN };
 		all->items[all->n++] = t;
-	} else {
-		mem_free(t);
-		t = NULL;
 	}
 	pthread_mutex_unlock(&all->lock);
 	return t;
@@ -60,7 +57,7 @@ bool timelines_sort(struct timelines *all, const struct spur_trace *t)
 {
 	size_t count, n = 0;
 	uint32_t *order = trace_track_order(t, &count);
-	struct timeline **by_track = mem_array(count, sizeof(*by_track));
+	struct timeline **by_track = mem_table_alloc(count, sizeof(*by_track));
 	const bool good = order && by_track;
 
 	for (size_t i = 0; good && i < all->n; i++)
@@ -69,7 +66,7 @@ bool timelines_sort(struct timelines *all, const struct spur_trace *t)
 		if (by_track[order[i]])
 			all->items[n++] = by_track[order[i]];
 	mem_free(order);
-	mem_free(by_track);
+	mem_table_free((void *)by_track, count, sizeof(*by_track));
 	return good;
 }
 

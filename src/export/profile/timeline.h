@@ -7,6 +7,7 @@
 #define SPUR_EXPORT_PROFILE_TIMELINE_H
 
 #include "base/map64.h"
+#include "base/mem.h"
 #include "base/out.h"
 #include "base/spool.h"
 #include "format/writer.h"
@@ -21,7 +22,8 @@ struct timeline {
 /* All timelines of an output. */
 struct timelines {
 	struct spool spool;
-	pthread_mutex_t lock; /* of the list */
+	pthread_mutex_t lock; /* of all that follows, which is in scratch memory */
+	struct arena arena; /* of the timelines */
 	struct timeline **items;
 	size_t n, cap;
 };

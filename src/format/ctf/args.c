@@ -292,6 +292,37 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 	return has_debug_info(c, at) ? add_debug_info(c, at, ev, args) : SPUR_OK;
 }
 
+/*
+ * A byte program skips an event's fields by the same bounds by which another decodes them, so what
+ * was skipped can be decoded. An event with more values than PLAN_VALUES is larger than this.
+ */
+bool ctf_args_proven(struct spur_trace *t, const struct spur_event *ev,
+		     const struct spur_args *args, uint32_t *n)
+{
+	const struct ctf *c = t->state;
+	const struct args_memo *m = args_kept(args, c->serial);
+	const struct args_place *at = m ? &m->places[ev->stream % ARGS_PLACES] : NULL;
+	const struct byte_program *b;
+	uint64_t off;
+	uint32_t id;
+
+	if (unlikely(!m || ev->kind >= SPUR_LOST || ev->len > BYTE_ELEMENTS || c->grow ||
+		     c->has_own))
+		return false;
+	off = ev->off - at->low;
+	if (unlikely(off >= at->size || at->size - off <= at->head || at->stream != ev->stream ||
+		     has_debug_info(c, at)))
+		return false;
+	id = load16(at->bytes.data + off, order_swaps(false)) & at->id_mask;
+	if (unlikely(id >= at->nknown || id == at->id_mask))
+		return false;
+	b = __atomic_load_n(&at->known[id].values, __ATOMIC_ACQUIRE);
+	if (unlikely(!b))
+		return false;
+	*n = b->top[true];
+	return true;
+}
+
 static bool event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
 			 struct ctf_place_of *of, enum spur_status *st)
 {
@@ -321,6 +352,65 @@ bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_ar
 	good = event_values(c, ev, args, of, st);
 	files_release(c);
 	return good;
+}
+
+/* --- events as bytes (model/bytes.h) --- */
+
+/*
+ * Events that arguments are added to have to be decoded; of streams that grow, lists of steps may
+ * move.
+ */
+static bool bytes_block(struct spur_trace *t, const struct spur_event *row, bool flat,
+			struct byte_block *b)
+{
+	struct ctf *c = t->state;
+	struct ctf_lookup in;
+	const struct ctf_class *k;
+
+	if (c->grow || (flat && c->has_own) || !ctf_lookup(c, row, &in))
+		return false;
+	k = in.class;
+	if (!k->usual || k->needs_packet || (flat && c->symbols && k->ip_at != UINT32_MAX)) {
+		/* Rows' offsets may count bits. */
+		const uint64_t unit = k->bits && in.room <= UINT64_MAX / 8 ? 8 : 1;
+
+		*b = (struct byte_block){ .stream = row->stream,
+					  .low = k->bits ? 8 * in.packet.off : in.packet.off,
+					  .size = unit * in.room };
+		return true;
+	}
+	*b = (struct byte_block){
+		.stream = row->stream,
+		.head = head_bytes(k->usual),
+		.id_mask = k->usual == USUAL_LARGE ? CTF_WIRE_LARGE_LONG : CTF_WIRE_COMPACT_LONG,
+		.nids = k->nknown,
+		.id_slot = k->id_slot,
+		.nslots = c->nslots,
+		.low = in.packet.off,
+		.size = in.packet.content / 8,
+		.data = in.packet.data,
+		.end = in.packet.data + in.packet.content / 8,
+		.class = k,
+		.trace = in.trace,
+	};
+	return true;
+}
+
+static const struct byte_value *bytes_steps(const struct byte_block *b, uint32_t id, bool flat)
+{
+	const struct ctf_class *k = b->class;
+	const struct byte_program *p = __atomic_load_n(&k->known[id].values, __ATOMIC_ACQUIRE);
+
+	return p ? p->values[flat] : NULL;
+}
+
+const struct byte_source ctf_bytes = { bytes_block, bytes_steps, bytes_value };
+
+struct ctf_place_of ctf_block_place(const struct byte_block *b, uint32_t id)
+{
+	const struct ctf_class *k = b->class;
+
+	return (struct ctf_place_of){ k, k->known[id].event, b->trace, b->low };
 }
 
 static enum spur_status packet_values(struct ctf *c, const struct spur_event *ev,

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/format.h"
+
 struct ctf_ring {
 	const uint8_t *data; /* the caller's */
 	uint64_t size;
@@ -35,5 +37,7 @@ bool crash_open(struct ctf_ring *r, const uint8_t *data, uint64_t size);
  * Gets the next sub-buffer in the order of writing, skipping empty ones. Returns false at the end.
  */
 bool crash_next(struct ctf_ring *r, struct ctf_subbuf *out);
+/* recover.c: spur_format.recover */
+enum spur_status ctf_recover(const char *path, struct format_recovery *r, struct spur_error *err);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/source.h"
 #include "format/ctf/hints.h"
 #include "format/ctf/plan/plan.h"
+#include "model/bytes.h"
 #include "model/trace.h"
 
 enum packet_flag {
@@ -535,6 +536,8 @@ int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles
 /* args.c */
 enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev,
 			  struct spur_args *args);
+bool ctf_args_proven(struct spur_trace *t, const struct spur_event *ev,
+		     const struct spur_args *args, uint32_t *n);
 enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
 /*
@@ -547,6 +550,9 @@ struct ctf_place_of {
 	const struct ctf_trace *trace;
 	uint64_t packet; /* bytes before its packet in the stream */
 };
+/* Of an event in a block of bytes whose class has a list of steps (model/bytes.h). */
+extern const struct byte_source ctf_bytes;
+struct ctf_place_of ctf_block_place(const struct byte_block *b, uint32_t id);
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
 		      struct ctf_place_of *of, enum spur_status *st);
 enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,

@@ -36,15 +36,18 @@ struct cw_stream *cw_stream_at(const struct cw *w, uint32_t number)
 
 static struct cw_stream *stream_add(struct cw *w)
 {
+	const size_t bytes = CTF_WRITE_PAGE * sizeof(**w->pages);
 	const uint32_t page = w->nstreams / CTF_WRITE_PAGE;
 
+	static_assert(CTF_WRITE_PAGE * sizeof(**w->pages) <= SPOOL_ROOM, "it is one piece");
 	if (page == w->npages) {
 		if (!mem_grow((void **)&w->pages, &w->pages_cap, page + 1, sizeof(*w->pages),
 			      UINT32_MAX / CTF_WRITE_PAGE))
 			return NULL;
-		w->pages[page] = scratch_alloc(CTF_WRITE_PAGE * sizeof(**w->pages));
+		w->pages[page] = (struct cw_stream *)spool_room(&w->spool, &w->streams, bytes);
 		if (!w->pages[page])
 			return NULL;
+		spool_add(&w->streams, bytes);
 		w->npages++;
 	}
 	return cw_stream_at(w, w->nstreams++);
@@ -587,8 +590,6 @@ static void cw_close(void *self)
 			map64_free(&e->leaves[i].seen);
 			mem_free(e->leaves[i].labels);
 		}
-	for (size_t i = 0; i < w->npages; i++)
-		scratch_free(w->pages[i], CTF_WRITE_PAGE * sizeof(**w->pages));
 	mem_free(w->pages);
 	mem_free(w->copies);
 	mem_free(w->by_track);
@@ -635,17 +636,6 @@ static void *cw_open(struct write *write)
 		return w;
 	cw_close(w);
 	return NULL;
-}
-
-static void *cw_lane(void *self, uint32_t track)
-{
-	(void)track;
-	return self;
-}
-
-static void cw_lane_close(void *lane)
-{
-	(void)lane;
 }
 
 /* The thread that a stream's events are of, as one number. */
@@ -736,10 +726,8 @@ const struct spur_writer spur_writer_ctf = {
 	.is_dir = true,
 	.settings = settings,
 	.open = cw_open,
-	.lane = cw_lane,
 	.row = cw_row,
 	.end = cw_end,
-	.lane_close = cw_lane_close,
 	.finish = cw_finish,
 	.close = cw_close,
 };

@@ -35,7 +35,7 @@ enum {
 	CTF_WRITE_COMM = 16, /* bytes of a thread's name in the context */
 	CTF_WRITE_LABELS = 1 << 16, /* of an enumeration */
 	CTF_WRITE_FEW = 4096, /* entries of the cache of event classes; a power of two */
-	CTF_WRITE_PAGE = 1024, /* streams that are allocated together */
+	CTF_WRITE_PAGE = 64, /* streams that are allocated together */
 	CTF_WRITE_OWN = 192, /* threads with streams of their own, of one class */
 	CTF_WRITE_SHARED = 64, /* streams of all the others */
 };
@@ -141,6 +141,7 @@ struct cw {
 	struct spur_trace *trace;
 	struct arena arena;
 	struct spool spool;
+	struct spool_seq streams; /* the pages of streams */
 	bool json; /* CTF 2 */
 	bool v11; /* the RFC v1.1 */
 	bool big; /* byte order */

@@ -2,6 +2,7 @@
  * Arguments of rows: the record's own, and what else the record says of the event. See
  * docs/formats/fxt.md.
  */
+#include "format/fxt/plain.h"
 #include "format/fxt/value.h"
 
 /* The thread on the other side of a switch. */
@@ -136,12 +137,79 @@ void fxt_record_args(const struct fxt_place *p, bool out, struct spur_args *args
 	}
 }
 
+/* 1 + the type of values that need nothing but their bits, by the argument's type; 0: others. */
+static const uint8_t plain_types[16] = {
+	[FXT_ARG_NULL] = 1 + SPUR_NULL, [FXT_ARG_I32] = 1 + SPUR_I64,
+	[FXT_ARG_U32] = 1 + SPUR_U64,	[FXT_ARG_I64] = 1 + SPUR_I64,
+	[FXT_ARG_U64] = 1 + SPUR_U64,	[FXT_ARG_F64] = 1 + SPUR_F64,
+};
+
+/*
+ * Decodes an argument whose name is given by index, and whose value needs no look-up. Returns its
+ * end, or NULL if the argument is of another kind.
+ */
+static inline const uint8_t *plain_value(const struct fxt *x, const struct fxt_provider *provider,
+					 uint64_t off, const uint8_t *p, const uint8_t *end,
+					 struct spur_value *v)
+{
+	const uint64_t h = end - p < FXT_WORD ? 0 : load64(p, false), size = fxt_bytes(h);
+	const unsigned type = h & 15;
+	const bool small = type == FXT_ARG_I32 || type == FXT_ARG_U32;
+	uint32_t name;
+
+	if (!plain_types[type] || size != fxt_arg_bytes[type] || size > (uint64_t)(end - p) ||
+	    (h & (unsigned)FXT_INLINE << 16))
+		return NULL;
+	name = fxt_string_at(x, provider, (unsigned)fxt_get(h, FXT_F_ARG_NAME_INDEX), off);
+	if (!name)
+		return NULL;
+	*v = (struct spur_value){ .type = (uint8_t)(plain_types[type] - 1),
+				  .size = small ? 4 : FXT_WORD,
+				  .name = name - 1 };
+	if (type == FXT_ARG_I32)
+		v->i = (int32_t)(h >> 32);
+	else
+		v->u = small ? h >> 32 : size > FXT_WORD ? load64(p + FXT_WORD, false) : 0;
+	return p + size;
+}
+
+/*
+ * Decodes the arguments of an event whose strings and thread are given by index, if all of them are
+ * plain. Returns false if not; the record is then decoded in full.
+ */
+static bool plain_values(const struct fxt *x, const struct spur_event *ev, struct spur_args *args)
+{
+	const uint8_t *const p = x->src->data + ev->off, *const end = p + ev->len;
+	const uint8_t *q = p + 2 * FXT_WORD;
+	const struct fxt_provider *provider;
+	struct spur_value *v;
+	uint64_t h;
+
+	if (x->swap || !x->ordered || ev->len < 2 * FXT_WORD)
+		return false;
+	h = load64(p, false);
+	if (fxt_type(h) != FXT_EVENT || (h & INLINE_STRINGS) ||
+	    fxt_get(h, FXT_F_EVENT_ARGS) != ev->nargs || !fxt_get(h, FXT_F_EVENT_THREAD))
+		return false;
+	v = args_room(args, ev->nargs);
+	if (!v)
+		return false;
+	provider = x->nsections ? fxt_provider_at(x, ev->off) : x->providers[0];
+	for (unsigned i = 0; i < ev->nargs; i++) {
+		q = plain_value(x, provider, ev->off, q, end, &v[i]);
+		if (!q)
+			return false;
+	}
+	args->count = ev->nargs;
+	return true;
+}
+
 enum spur_status fxt_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
 	struct fxt_place p;
 
 	args_reset(args);
-	if (!ev->nargs)
+	if (!ev->nargs || plain_values(t->state, ev, args))
 		return SPUR_OK;
 	fxt_place_enter(t->state, ev, &p);
 	fxt_record_args(&p, ev->flags & SPUR_F_OUT, args);

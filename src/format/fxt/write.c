@@ -899,17 +899,6 @@ static bool fxt_end(void *lane, const struct spur_event *row, const struct write
 	return end_out(l, row, trace_class(l->t, end->cls)->cat, end->name, !end->implied, o);
 }
 
-static void *fxt_lane(void *self, uint32_t track)
-{
-	(void)track;
-	return self;
-}
-
-static void fxt_lane_close(void *lane)
-{
-	(void)lane;
-}
-
 static void fxt_close(void *self)
 {
 	struct fxt_write *l = self;
@@ -967,10 +956,8 @@ const struct spur_writer spur_writer_fxt = {
 	.settings = settings,
 	.piece = PIECE,
 	.open = fxt_open,
-	.lane = fxt_lane,
 	.row = fxt_row,
 	.end = fxt_end,
-	.lane_close = fxt_lane_close,
 	.finish = fxt_finish,
 	.close = fxt_close,
 };

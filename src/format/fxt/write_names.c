@@ -73,7 +73,7 @@ void fxt_names_close(struct fxt_write *l)
 		fxt_table_free(&l->speakers[i].threads);
 	}
 	mem_free(l->speakers);
-	mem_free(l->identities);
+	mem_table_free(l->identities, l->identities_cap, sizeof(*l->identities));
 	map64_free(&l->pids);
 	map64_free(&l->tids);
 	map64_free(&l->told);
@@ -479,8 +479,8 @@ static const struct fxt_identity *write_identity(struct fxt_write *l, uint32_t t
 
 	if (track < l->identities_cap && l->identities[track].of)
 		return &l->identities[l->identities[track].of - 1];
-	if (!mem_grow((void **)&l->identities, &l->identities_cap, trace_track_count(l->t),
-		      sizeof(*l->identities), TRACKS))
+	if (!mem_table_grow((void **)&l->identities, &l->identities_cap, trace_track_count(l->t),
+			    sizeof(*l->identities), TRACKS))
 		return NULL;
 	own = own_track(l->t, track);
 	if (!l->identities[own].of && (!identify(l, own) || (!l->from && !tell_track(l, own, o))))

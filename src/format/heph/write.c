@@ -225,17 +225,6 @@ static bool heph_span_out(void *lane, const struct spur_event *row, const struct
 	return begin_out(w, o) && ended_out(w, row->ts, e.end, o) && heph_put_event(w, &e, o);
 }
 
-static void *heph_lane(void *self, uint32_t track)
-{
-	(void)track;
-	return self;
-}
-
-static void heph_lane_close(void *lane)
-{
-	(void)lane;
-}
-
 /* A gap at the end of a stream has no event whose counter could show it. */
 static void gaps_lost(struct heph_writer *w)
 {
@@ -359,10 +348,8 @@ const struct spur_writer spur_writer_heph = {
 	.settings = settings,
 	.piece = 512,
 	.open = heph_open,
-	.lane = heph_lane,
 	.row = heph_row,
 	.span = heph_span_out,
-	.lane_close = heph_lane_close,
 	.finish = heph_finish,
 	.close = heph_close,
 };

@@ -128,8 +128,8 @@ static bool ids_make(struct heph_writer *w, uint32_t track, struct heph_ids *ids
 
 const struct heph_ids *heph_ids_of(struct heph_writer *w, uint32_t track)
 {
-	if (!mem_grow((void **)&w->ids, &w->ids_cap, (size_t)track + 1, sizeof(*w->ids),
-		      TRACKS_MAX))
+	if (!mem_table_grow((void **)&w->ids, &w->ids_cap, (size_t)track + 1, sizeof(*w->ids),
+			    TRACKS_MAX))
 		return NULL;
 	return w->ids[track].target || ids_make(w, track, &w->ids[track]) ? &w->ids[track] : NULL;
 }
@@ -139,7 +139,7 @@ void heph_ids_free(struct heph_writer *w)
 	for (size_t i = 0; i < w->ntargets; i++)
 		map64_free(&w->targets[i].substreams);
 	mem_free(w->targets);
-	mem_free(w->ids);
+	mem_table_free(w->ids, w->ids_cap, sizeof(*w->ids));
 	mem_free(w->owners);
 	map64_free(&w->by_process);
 	map64_free(&w->by_number);

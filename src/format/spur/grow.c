@@ -141,6 +141,11 @@ static bool chunk_found(struct grow_file *g, uint32_t number, const uint8_t *hea
 		return true;
 	}
 	if (spb_16(head + SPB_KIND_AT) == SPB_CHUNK_RECORDS) {
+		if (!spb_thread_fits(s, spb_32(head + SPB_THREAD_AT))) {
+			spb_report_chunk(s, slot_off(g, number), s->chunk_size, SPB_THREADS_TEXT,
+					 spb_32(head + SPB_THREAD_AT));
+			return true;
+		}
 		k.thread =
 			spb_thread_get(s, spb_32(head + SPB_THREAD_AT), spb_32(head + SPB_TID_AT));
 		if (k.thread == SPUR_NONE)

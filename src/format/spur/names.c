@@ -377,7 +377,7 @@ static bool describe_track(struct spb *s, struct cursor *b)
 		s->pid = k.pid;
 		return true;
 	}
-	if (!map64_find(&s->by_number, number) && s->nthreads == SPB_THREADS)
+	if (!spb_thread_fits(s, number))
 		return true;
 	thread = spb_thread_get(s, number, 0);
 	if (thread == SPUR_NONE || !mem_grow((void **)&s->tracks, &s->tracks_cap, s->ntracks + 1,

@@ -39,13 +39,15 @@ static void row_set(const struct spb *s, const struct spb_record *r, uint32_t tr
 				    .cpu = SPUR_NO_CPU };
 }
 
-static void row_class(const struct spb *s, struct spur_event *row, uint32_t cls)
+static const struct event_class *row_class(const struct spb *s, struct spur_event *row,
+					   uint32_t cls)
 {
 	const struct event_class *c = trace_class(s->t, cls);
 
 	row->cls = cls;
 	row->name = c->name;
 	row->cat = c->cat;
+	return c;
 }
 
 static void row_own(const struct spb *s, struct spur_event *row, uint8_t kind, enum spb_class cls)
@@ -98,6 +100,7 @@ static void row_site(const struct spb_rows *w, const struct spb_record *r, struc
 	const struct spb_site *site = spb_table_find(&s->sites, r->id);
 
 	if (r->kind == SPB_END && !r->id) {
+		w->th->spans -= w->th->spans != 0;
 		row_own(s, row, SPUR_END_SPAN, SPB_CLASS_RETURN);
 		row->flags = SPUR_F_ANY;
 		return;
@@ -111,9 +114,11 @@ static void row_site(const struct spb_rows *w, const struct spb_record *r, struc
 	switch ((enum spb_kind)r->kind) {
 	case SPB_BEGIN:
 		row->kind = SPUR_BEGIN;
+		w->th->spans++;
 		return;
 	case SPB_END:
 		row->kind = SPUR_END_SPAN;
+		w->th->spans -= w->th->spans != 0;
 		row->nargs = site->nresults;
 		return;
 	default:
@@ -137,11 +142,12 @@ static bool row_function(struct spb *s, const struct spb_record *r, struct spur_
 		row->flags = SPUR_F_ANY;
 		return true;
 	}
-	cls = spb_function(s, r->id, addr, r->ticks);
+	cls = fn ? __atomic_load_n(&fn->cls, __ATOMIC_ACQUIRE) : 0;
+	if (!cls)
+		cls = spb_function(s, r->id, addr, r->ticks);
 	if (!cls)
 		return false;
-	row_class(s, row, cls);
-	row->id = trace_class(s->t, cls)->addr;
+	row->id = row_class(s, row, cls)->addr;
 	if (fn)
 		row->nargs = end ? fn->nresults : fn->nargs;
 	return true;
@@ -303,6 +309,32 @@ enum spb_outcome spb_chunk_begin(const struct spb_rows *w, uint32_t chunk, struc
 	return ROW_MADE;
 }
 
+/*
+ * SPEC spur/gap: what a ring has overwritten between two of its chunks may have the ends of all
+ * that is open: the second one was begun after the first one was closed.
+ */
+static void gap_ends(const struct spb_rows *w, uint32_t before, uint32_t chunk)
+{
+	const struct spb *const s = w->s;
+	struct spb_thread *const th = w->th;
+	const uint8_t *end, *const p = spb_chunk(s, chunk, &end);
+	const uint64_t closed = spb_64(spb_chunk(s, before, &end) + SPB_CLOSE_AT);
+	const uint64_t open = (uint64_t)th->calls + th->spans;
+	struct spur_event row;
+
+	if (spb_32(s->data + SPB_MODE_AT) != SPB_RING || !closed || !open ||
+	    (int64_t)(spb_64(p + SPB_OPEN_AT) - closed) <= 0)
+		return;
+	row_set(s, &(struct spb_record){ .p = p, .len = SPB_CHUNK_HEAD, .ticks = closed },
+		w->c->track, &row);
+	/* A row that tells losses comes first, with the time of the chunk. */
+	if (spb_64(p + SPB_CHUNK_LOST_AT))
+		row.ts = spb_ns(s, spb_64(p + SPB_OPEN_AT));
+	th->calls = (uint32_t)(open < UINT32_MAX ? open : UINT32_MAX);
+	pending_ends(w, &row, th->calls, SPUR_F_IMPLIED);
+	th->spans = 0;
+}
+
 /* The next row as stored, of the chunk that is being read. */
 static enum spb_outcome chunk_next(const struct spb_rows *w, struct spur_event *row)
 {
@@ -314,7 +346,7 @@ static enum spb_outcome chunk_next(const struct spb_rows *w, struct spur_event *
 		*row = th->pending;
 		return ROW_MADE;
 	}
-	while (spb_record_next(w->s, w->c, w->diag, &r)) {
+	while (spb_record_plain(w->c, &r) || spb_record_next(w->s, w->c, w->diag, &r)) {
 		const enum spb_outcome made = spb_row_of(w, &r, row);
 
 		if (made != ROW_NONE)
@@ -327,6 +359,7 @@ static enum spb_outcome chunk_next(const struct spb_rows *w, struct spur_event *
 /* The next row of a thread in stored order; ROW_NONE: no more follow. */
 static enum spb_outcome thread_next(const struct spb_rows *w, struct spur_event *row)
 {
+	const struct spb *const s = w->s;
 	struct spb_thread *const th = w->th;
 
 	for (;;) {
@@ -336,7 +369,10 @@ static enum spb_outcome thread_next(const struct spb_rows *w, struct spur_event 
 			if (th->next == th->count)
 				return ROW_NONE;
 			assert(th->next < th->count);
-			made = spb_chunk_begin(w, w->s->chunks[th->first + th->next++].number, row);
+			if (th->next)
+				gap_ends(w, s->chunks[th->first + th->next - 1].number,
+					 s->chunks[th->first + th->next].number);
+			made = spb_chunk_begin(w, s->chunks[th->first + th->next++].number, row);
 			if (made != ROW_NONE)
 				return made;
 		}
@@ -348,9 +384,18 @@ static enum spb_outcome thread_next(const struct spb_rows *w, struct spur_event 
 
 static void thread_rewind(struct spb_thread *th)
 {
-	th->next = th->calls = 0;
+	th->next = th->calls = th->spans = 0;
 	th->npending = 0;
 	th->cursor.base = NULL;
+}
+
+/* Returns true if the record is not before the last one, whose time becomes its own. */
+static inline bool ticks_ascend(const struct spb *s, const struct spb_record *r, int64_t *last)
+{
+	const int64_t before = *last;
+
+	*last = (int64_t)(r->ticks - s->ticks);
+	return *last >= before;
 }
 
 /* Returns true if all records of the thread are stored by time, as spb_ns() sees it. */
@@ -364,13 +409,15 @@ static bool thread_ascends(const struct spb *s, const struct spb_thread *th)
 		bool more = true;
 
 		spb_cursor_open(s, &c, s->chunks[th->first + i].number, th->track);
-		for (r.ticks = c.ticks; more; more = spb_record_next(s, &c, NULL, &r)) {
-			const int64_t since = (int64_t)(r.ticks - s->ticks);
-
-			if (since < last)
-				return false;
-			last = since;
+		/* A row of the time in the head tells losses. The first record may be before it. */
+		if (spb_64(c.base + SPB_CHUNK_LOST_AT)) {
+			r.ticks = c.ticks;
+			more = ticks_ascend(s, &r, &last);
 		}
+		while (more && (spb_record_plain(&c, &r) || spb_record_next(s, &c, NULL, &r)))
+			more = ticks_ascend(s, &r, &last);
+		if (!more)
+			return false;
 	}
 	return true;
 }

@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "base/cursor.h"
+#include "base/holes.h"
 #include "base/map64.h"
 #include "base/scale.h"
 #include "format/format.h"
@@ -178,7 +179,7 @@ struct spb_thread {
 	uint32_t described; /* index in spb.tracks + 1; 0: it is just a thread */
 	uint32_t first, count; /* of its chunks in spb.chunks */
 	uint32_t next; /* the chunk to be read next, counted from `first` */
-	uint32_t calls; /* functions that are entered */
+	uint32_t calls, spans; /* functions that are entered, spans that are open */
 	struct spb_cursor cursor;
 	struct spur_event pending; /* a row that follows from the record that was read last */
 	uint64_t npending; /* how many of it are to come */
@@ -216,6 +217,7 @@ struct spb {
 	struct spur_trace *t;
 	const uint8_t *data; /* of the file */
 	uint64_t size;
+	const struct holes *holes; /* of the file; NULL: none are known */
 	uint32_t stream;
 	const char *file;
 	struct diag_log *diag; /* of what descriptors have */
@@ -281,6 +283,41 @@ static inline struct spb_site *spb_table_find(const struct spb_table *t, uint32_
 	return slot ? &t->far[slot->value - 1] : NULL;
 }
 
+/*
+ * Reads the record at the cursor if it is an ordinary one: of a kind that stands for a row, shorter
+ * than 15 words, and with something behind it in its page. Returns false, with nothing changed, if
+ * it is another; spb_record_next() reads all.
+ */
+static inline bool spb_record_plain(struct spb_cursor *c, struct spb_record *r)
+{
+	const uint32_t plain = 1u << SPB_BEGIN | 1u << SPB_END | 1u << SPB_EVENT | 1u << SPB_ENTER |
+			       1u << SPB_EXIT | 1u << SPB_TAIL | 1u << SPB_UNWIND;
+	const uint8_t *const p = c->at;
+	const size_t at = (size_t)(p - c->base);
+	uint64_t word, words;
+	size_t next;
+
+	if (p >= c->end)
+		return false;
+	word = spb_64(p);
+	words = word >> 4 & 15;
+	next = at + SPB_WORD + words * SPB_WORD;
+	if (!(plain >> (word & 15) & 1) || words == SPB_LENGTH_FAR || (at ^ next) >= SPB_PAGE ||
+	    next >= (size_t)(c->end - c->base))
+		return false;
+	c->at = c->base + next;
+	/* SPEC spur/time */
+	c->ticks += (uint64_t)(int32_t)((uint32_t)(word >> 32) - (uint32_t)c->ticks);
+	*r = (struct spb_record){ .p = p,
+				  .payload = p + SPB_WORD,
+				  .words = (uint32_t)words,
+				  .len = (uint32_t)(next - at),
+				  .id = (uint32_t)(word >> 8) & 0xFFFFFF,
+				  .kind = word & 15,
+				  .ticks = c->ticks };
+	return true;
+}
+
 static inline uint64_t spb_off(const struct spb *s, const uint8_t *p)
 {
 	return (uint64_t)(p - s->data);
@@ -296,6 +333,9 @@ const uint8_t *spb_chunk(const struct spb *s, uint32_t number, const uint8_t **e
 
 /* The index of a thread by its number, made if it is new; SPUR_NONE if out of memory. */
 uint32_t spb_thread_get(struct spb *s, uint32_t number, uint32_t tid);
+/* Returns false if it is new, and the file has as many threads as can be. SPEC spur/thread */
+bool spb_thread_fits(const struct spb *s, uint32_t number);
+#define SPB_THREADS_TEXT "one of at most 1,048,576 threads"
 
 /* spur.c: parts of opening a file */
 bool spb_head_valid(const uint8_t *p, size_t len);
@@ -321,7 +361,11 @@ bool spb_tracks_open(struct spb *s);
 bool spb_thread_track(struct spb *s, struct spb_thread *th, unsigned nest);
 /* Another track of the process. Returns SPUR_NONE if out of memory. */
 uint32_t spb_track_new(struct spb *s, uint32_t name, enum spur_track_kind kind, int64_t tid);
+/* session.c */
+/* What the header says. Returns false if out of memory. */
 bool spb_info_open(struct spb *s);
+/* What the file `session` of a recording says. Returns false if out of memory. */
+bool spb_run_info(struct spur_trace *t, const char *dir);
 /* Gives back what a file has, but not `s`. */
 void spb_free(struct spb *s);
 
@@ -380,6 +424,10 @@ uint32_t spb_take_string(struct spb *s, struct cursor *b);
 
 /* recover.c: spur_format.recover */
 enum spur_status spb_recover(const char *path, struct format_recovery *out, struct spur_error *err);
+
+/* snapshot.c: spur_format.snapshot */
+enum spur_status spb_snapshot(const char *path, int fd, struct format_snapshot *out,
+			      struct spur_error *err);
 
 /* copy.c */
 bool spb_joins(const struct copy *copy);

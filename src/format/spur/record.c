@@ -10,10 +10,24 @@ const uint8_t *spb_chunk(const struct spb *s, uint32_t number, const uint8_t **e
 	return s->data + off;
 }
 
+/*
+ * The end of the last page of a chunk that may have something: a thread that ends gives back the
+ * room that it has not used.
+ */
+static const uint8_t *data_end(const struct spb *s, const uint8_t *base, const uint8_t *end)
+{
+	const uint64_t off = (uint64_t)(base - s->data);
+	const uint64_t size = holes_data_end(s->holes, off, off + (uint64_t)(end - base)) - off;
+	const uint64_t pages = align_up(size, SPB_PAGE);
+
+	return pages && pages < (uint64_t)(end - base) ? base + pages : end;
+}
+
 void spb_cursor_open(const struct spb *s, struct spb_cursor *c, uint32_t chunk, uint32_t track)
 {
 	c->base = spb_chunk(s, chunk, &c->end);
 	assert(c->end - c->base >= SPB_CHUNK_HEAD);
+	c->end = data_end(s, c->base, c->end);
 	c->at = c->base + SPB_CHUNK_HEAD;
 	c->ticks = spb_64(c->base + SPB_OPEN_AT);
 	c->track = track;

@@ -162,7 +162,7 @@ static bool complete(struct recover *r)
 	out->lost = spb_64(h + SPB_LOST_AT);
 	out->runs = !out->complete && spb_boot_is_this(h + SPB_BOOT_AT) &&
 		    spb_process_runs(spb_32(h + SPB_PID_AT), spb_64(h + SPB_START_TIME_AT));
-	if (out->runs && !out->force)
+	if ((out->runs && !out->force) || (out->complete && out->brief))
 		return true;
 	if (!out->complete) {
 		r->fd = os_open(r->path, O_RDWR | O_CLOEXEC, 0);

@@ -113,8 +113,10 @@ static bool tail_flush(struct sw *w, struct sw_thread *th)
 	return good;
 }
 
-static bool open_push(struct sw_thread *th, uint32_t site)
+static bool open_push(struct sw *w, struct sw_thread *th, uint32_t site)
 {
+	if (!th->open)
+		mem_spare_take(&w->spare, (void **)&th->open, &th->open_cap);
 	if (!mem_grow((void **)&th->open, &th->open_cap, th->nopen + 1, sizeof(*th->open),
 		      SIZE_MAX / sizeof(*th->open)))
 		return false;
@@ -142,7 +144,7 @@ static bool begin_put(struct sw *w, struct sw_thread *th, const struct spur_even
 	if (!sw_encode(w, row, th->file))
 		return false;
 	number = sw_site_of(w, &key, &base);
-	if (!number || !open_push(th, base | (key.kind ? 0 : SW_FUNCTION)))
+	if (!number || !open_push(w, th, base | (key.kind ? 0 : SW_FUNCTION)))
 		return false;
 	/* SPEC spur/tail-call */
 	if (tail)
@@ -210,6 +212,8 @@ static bool sw_end(void *lane, const struct spur_event *row, const struct write_
 	if (!th || !tail_flush(w, th))
 		return false;
 	base = th->nopen ? th->open[--th->nopen] : 0;
+	if (!th->nopen)
+		mem_spare_put(&w->spare, (void **)&th->open, &th->open_cap);
 	if (!base)
 		return true;
 	/* In a recording the end of the outer span implies that of the inner one. */
@@ -325,6 +329,7 @@ static void sw_close(void *self)
 	for (size_t i = 0; i < w->nfiles; i++)
 		for (struct sw_thread *th = w->files[i].first; th; th = th->next)
 			mem_free(th->open);
+	mem_spare_free(&w->spare);
 	while (w->big) {
 		struct sw_big *const big = w->big;
 
@@ -332,7 +337,7 @@ static void sw_close(void *self)
 		scratch_free(big, big->size);
 	}
 	mem_free(w->files);
-	mem_free(w->by_track);
+	mem_table_free(w->by_track, w->by_track_cap, sizeof(*w->by_track));
 	mem_free(w->sites);
 	mem_free(w->nodes);
 	mem_free(w->functions);
@@ -356,22 +361,11 @@ static void *sw_open(struct write *write)
 	w->write = write;
 	w->trace = write->trace;
 	w->is_source = write->trace->format == format_find("spur");
-	arena_init(&w->arena);
+	arena_init_scratch(&w->arena);
 	spool_init(&w->spool);
 	out_to_memory(&w->payload);
 	out_to_memory(&w->body);
 	return w;
-}
-
-static void *sw_lane(void *self, uint32_t track)
-{
-	(void)track;
-	return self;
-}
-
-static void sw_lane_close(void *lane)
-{
-	(void)lane;
 }
 
 static bool sw_finish(void *self)
@@ -420,10 +414,8 @@ const struct spur_writer spur_writer_spur = {
 	.is_dir = true,
 	.file_ending = "spb",
 	.open = sw_open,
-	.lane = sw_lane,
 	.row = sw_row,
 	.end = sw_end,
-	.lane_close = sw_lane_close,
 	.finish = sw_finish,
 	.close = sw_close,
 };

@@ -111,7 +111,8 @@ struct sw_big {
 struct sw {
 	struct write *write;
 	struct spur_trace *trace;
-	struct arena arena;
+	struct arena arena; /* of threads and sites, in scratch memory */
+	struct mem_spare spare; /* arrays `open` of threads without open spans */
 	struct spool spool;
 	struct sw_big *big;
 	struct sw_file *files;

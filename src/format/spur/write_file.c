@@ -59,8 +59,8 @@ static struct sw_thread *thread_make(struct sw *w, uint32_t track)
 struct sw_thread *sw_thread_of(struct sw *w, uint32_t track)
 {
 	if (track >= w->by_track_cap &&
-	    !mem_grow((void **)&w->by_track, &w->by_track_cap, (size_t)track + 1,
-		      sizeof(*w->by_track), UINT32_MAX))
+	    !mem_table_grow((void **)&w->by_track, &w->by_track_cap, (size_t)track + 1,
+			    sizeof(*w->by_track), UINT32_MAX))
 		return NULL;
 	return w->by_track[track] ? w->by_track[track] : thread_make(w, track);
 }

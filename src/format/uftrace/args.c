@@ -5,12 +5,15 @@
 
 const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev)
 {
-	const struct source *s;
+	const struct uftrace_file *const f = ev->stream < u->nfiles ? &u->files[ev->stream] : NULL;
+	const uint8_t *data;
+	uint64_t size;
 
-	if (ev->stream >= u->nfiles)
+	if (!f || f->state < FILE_SOURCE)
 		return NULL;
-	s = u->files[ev->stream].source;
-	return s && ev->off <= s->size && ev->len <= s->size - ev->off ? s->data + ev->off : NULL;
+	data = f->state == FILE_SOURCE ? f->source->data : f->bytes;
+	size = f->state == FILE_SOURCE ? f->source->size : f->size;
+	return ev->off <= size && ev->len <= size - ev->off ? data + ev->off : NULL;
 }
 
 void uftrace_intern_names(struct uftrace *u)

@@ -60,8 +60,11 @@ bool copying_list(struct listing *l, const struct uftrace *u)
 			good = names_add(&l->all, e->d_name, strlen(e->d_name));
 	if (d)
 		os_closedir(d);
-	for (size_t i = 0; good && i < u->nfiles; i++)
-		good = names_add(&l->records, u->files[i].name.p, u->files[i].name.len);
+	for (size_t i = 0; good && i < u->nfiles; i++) {
+		const struct text name = uftrace_file_name(u, &u->files[i]);
+
+		good = names_add(&l->records, name.p, name.len);
+	}
 	names_sort(&l->all);
 	names_sort(&l->records);
 	return good;
@@ -105,21 +108,24 @@ bool copying_end(struct copying *k, const char *name, struct out *o, bool good)
 	return outdir_finish(k->copy->dir, name, o, k->copy->err) != SPUR_FAIL && good;
 }
 
-static bool is_dat(const struct uftrace_file *f)
+static bool is_dat(const struct uftrace *u, const struct uftrace_file *f)
 {
-	return f->cpu == SPUR_NO_CPU && !text_is(copying_unpacked(f->name), "extern.dat");
+	return f->cpu == SPUR_NO_CPU &&
+	       !text_is(copying_unpacked(uftrace_file_name(u, f)), "extern.dat");
 }
 
 static bool records_copy(struct copying *k, struct uftrace_file *f, int64_t tid)
 {
+	const struct text file = uftrace_file_name(k->u, f);
+
+	if (is_dat(k->u, f))
+		return !uftrace_open_dat(k->u, f, &k->u->t->diag) || copying_dat(k, f, tid);
 	if (!uftrace_open_file(k->u, f, &k->u->t->diag))
 		return true;
-	if (is_dat(f))
-		return copying_dat(k, f, tid);
 	source_need(f->source, UINT64_MAX);
-	if (text_starts(f->name, "kernel-"))
+	if (text_starts(file, "kernel-"))
 		return copying_kernel(k, f);
-	if (text_starts(f->name, "perf-"))
+	if (text_starts(file, "perf-"))
 		return copying_perf(k, f);
 	if (k->kept)
 		copying_extern(k, f);
@@ -130,7 +136,7 @@ static bool records_copy(struct copying *k, struct uftrace_file *f, int64_t tid)
 
 bool copying_file(struct copying *k, struct uftrace_file *f)
 {
-	const struct text base = copying_unpacked(f->name);
+	const struct text base = copying_unpacked(uftrace_file_name(k->u, f));
 	const uint64_t before = k->copy->records;
 	struct text digits = base;
 	char name[300];
@@ -141,7 +147,7 @@ bool copying_file(struct copying *k, struct uftrace_file *f)
 	snprintf(name, sizeof(name), "%.*s", (int)base.len, base.p);
 	text_u64(&digits, 10, &tid);
 	good = copying_begin(k, name, &o) && records_copy(k, f, (int64_t)tid);
-	k->shown |= k->copy->records > before && (is_dat(f) || text_starts(base, "kernel-"));
+	k->shown |= k->copy->records > before && (is_dat(k->u, f) || text_starts(base, "kernel-"));
 	return copying_end(k, name, &o, good);
 }
 
@@ -454,7 +460,7 @@ enum spur_status uftrace_copy_part(struct copy *copy, bool bare)
 		good = dir_copy(&k);
 	} else {
 		k.o = copy->out;
-		good = copying_dat(&k, &u->files[0], uftrace_feed_at(u, 0)->tid);
+		good = copying_dat(&k, &u->files[0], uftrace_feed_at(u, 0).tid);
 	}
 	copying_notes_out(&k);
 	return good ? SPUR_OK : SPUR_FAIL;

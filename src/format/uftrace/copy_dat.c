@@ -15,15 +15,22 @@ struct dat_copy {
 	struct uftrace_file *file;
 	struct feed feed; /* private to the copy, for what the decoder reports */
 	struct uftrace_feed state;
+	struct source *src; /* of the file; NULL until the first records are decoded */
+	struct source view; /* `src` of a file that has no source */
 	uint64_t run, run_end; /* bytes that are to be written together */
 	uint64_t next; /* where the record after the last one is due */
 	struct spur_event rows[BATCH_ROWS];
 };
 
+static uint32_t dat_stream(const struct dat_copy *d)
+{
+	return uftrace_file_stream(d->k->u, d->file);
+}
+
 static void run_write(struct dat_copy *d)
 {
 	if (d->run_end > d->run)
-		out_bytes(d->k->o, d->file->source->data + d->run, d->run_end - d->run);
+		out_bytes(d->k->o, d->src->data + d->run, d->run_end - d->run);
 	d->run = d->run_end = 0;
 }
 
@@ -32,7 +39,7 @@ static bool payload_is_torn(const struct dat_copy *d, const struct spur_event *r
 {
 	const struct event_class *c = trace_class(d->k->u->t, row->cls);
 	const struct plan *plan = class_plan(c, row->kind == SPUR_END_SPAN);
-	const uint8_t *p = d->file->source->data + row->off + RECORD;
+	const uint8_t *p = d->src->data + row->off + RECORD;
 	const size_t len = row->len - RECORD;
 	size_t used;
 
@@ -45,8 +52,7 @@ static bool payload_is_torn(const struct dat_copy *d, const struct spur_event *r
 /* SPEC uftrace/copy-damage: returns true if the record is to be written without its payload */
 static bool payload_goes(const struct dat_copy *d, const struct spur_event *row)
 {
-	const uint64_t word =
-		load64(d->file->source->data + row->off + RECORD_AT_WORD, d->k->u->swap);
+	const uint64_t word = load64(d->src->data + row->off + RECORD_AT_WORD, d->k->u->swap);
 
 	if (!(word & RECORD_MORE))
 		return false;
@@ -55,14 +61,14 @@ static bool payload_goes(const struct dat_copy *d, const struct spur_event *row)
 	if (row->len == RECORD)
 		return !row->nargs;
 	/* Only the file's end can cut a payload. */
-	return row->off + row->len == d->file->source->size && payload_is_torn(d, row);
+	return row->off + row->len == d->src->size && payload_is_torn(d, row);
 }
 
 /* Writes a record with its time moved, or without its payload (`bare`), or both. */
 static void changed_write(struct dat_copy *d, const struct spur_event *row, bool bare)
 {
 	const bool big = d->k->u->d.info.big_endian;
-	const uint8_t *const stored = d->file->source->data + row->off;
+	const uint8_t *const stored = d->src->data + row->off;
 	uint8_t record[RECORD];
 
 	memcpy(record, stored, RECORD);
@@ -97,7 +103,7 @@ static void record_copy(struct dat_copy *d, const struct spur_event *row)
 	if (row->off > d->next && !d->k->kept)
 		copying_lose(d->k, row->off - d->next);
 	d->next = row->off + row->len;
-	if (!copying_has(d->k, d->file->stream, row->off))
+	if (!copying_has(d->k, dat_stream(d), row->off))
 		return;
 	if (!time_fits(d, row)) {
 		copying_lose(d->k, row->len);
@@ -128,7 +134,7 @@ static bool dat_enter(struct dat_copy *d)
 
 	if (!d->k->kept)
 		return true;
-	first = kept_next(d->k->kept, d->file->stream, 0);
+	first = kept_next(d->k->kept, dat_stream(d), 0);
 	if (first == UINT64_MAX)
 		return false;
 	if (d->k->from > 0 && uftrace_can_seek(d->k->u))
@@ -142,7 +148,7 @@ static bool dat_enter(struct dat_copy *d)
 /* Returns true if no more records of the file are wanted. */
 static bool dat_over(const struct dat_copy *d)
 {
-	return d->k->kept && kept_next(d->k->kept, d->file->stream, d->next) == UINT64_MAX;
+	return d->k->kept && kept_next(d->k->kept, dat_stream(d), d->next) == UINT64_MAX;
 }
 
 /* Calls `each` with all records that are wanted, as they are stored. Returns false if it fails. */
@@ -156,14 +162,15 @@ static bool dat_walk(struct dat_copy *d, bool (*each)(struct dat_copy *, const s
 		struct batch b = { .rows = d->rows, .cap = BATCH_ROWS };
 
 		good = uftrace_dat_next(d->k->u, &d->feed, &d->state, &b, UINT64_MAX) != SPUR_FAIL;
+		d->src = uftrace_file_source(d->file, &d->view);
 		if (good && !b.count && d->state.ended)
 			break;
 		for (uint32_t i = 0; good && i < b.count; i++)
 			good = each(d, &b.rows[i]);
 	}
 	uftrace_dat_close(&d->state);
-	if (!d->k->kept && d->file->source && d->file->source->size > d->next)
-		copying_lose(d->k, d->file->source->size - d->next);
+	if (!d->k->kept && d->src && d->src->size > d->next)
+		copying_lose(d->k, d->src->size - d->next);
 	return good;
 }
 

@@ -18,7 +18,7 @@ bool copying_info_valid(const struct uftrace *u)
 static bool has_file(const struct uftrace *u, const char *prefix)
 {
 	for (size_t i = 0; i < u->nfiles; i++)
-		if (text_starts(u->files[i].name, prefix))
+		if (text_starts(uftrace_file_name(u, &u->files[i]), prefix))
 			return true;
 	return false;
 }
@@ -56,15 +56,18 @@ static void tids_out(struct copying *k)
 	const struct uftrace *u = k->u;
 	size_t n = 0;
 
-	for (size_t i = 0; i < u->t->nfeeds; i++)
-		n += uftrace_has_dat(uftrace_feed_at(u, i));
+	for (size_t i = 0; i < u->t->nfeeds; i++) {
+		const struct uftrace_feed uf = uftrace_feed_at(u, i);
+
+		n += uftrace_has_dat(&uf);
+	}
 	out_printf(k->o, "taskinfo:lines=2\ntaskinfo:nr_tid=%zu\ntaskinfo:tids=", n);
 	for (size_t i = 0, before = 0; i < u->t->nfeeds; i++) {
-		const struct uftrace_feed *uf = uftrace_feed_at(u, i);
+		const struct uftrace_feed uf = uftrace_feed_at(u, i);
 
-		if (!uftrace_has_dat(uf))
+		if (!uftrace_has_dat(&uf))
 			continue;
-		out_printf(k->o, "%s%lld", before++ ? "," : "", (long long)uf->tid);
+		out_printf(k->o, "%s%lld", before++ ? "," : "", (long long)uf.tid);
 	}
 	out_char(k->o, '\n');
 }
@@ -328,12 +331,14 @@ void copying_write_info(struct copying *k, const struct uftrace_info *info, stru
 
 uint64_t copying_first_time(struct uftrace *u, struct uftrace_file *file)
 {
+	struct source view, *s;
 	const uint8_t *p;
 
-	if (!uftrace_open_file(u, file, &u->t->diag))
+	if (!uftrace_open_dat(u, file, &u->t->diag))
 		return 0;
-	p = file->source->data;
-	for (uint64_t off = 0; source_need(file->source, off + RECORD); off += RECORD) {
+	s = uftrace_file_source(file, &view);
+	p = s->data;
+	for (uint64_t off = 0; source_need(s, off + RECORD); off += RECORD) {
 		const uint64_t time = load64(p + off, u->swap),
 			       word = load64(p + off + RECORD_AT_WORD, u->swap);
 
@@ -355,33 +360,32 @@ void copying_stamp(struct out *o, const char *kind, uint64_t time)
 void copying_make_tasks(struct copying *k)
 {
 	struct uftrace *u = k->u;
-	const struct uftrace_feed *first = NULL;
+	struct uftrace_feed first = { 0 };
 	const struct text name = u->d.info.exename;
 	uint64_t start = UINT64_MAX;
 
 	for (size_t i = 0; i < u->t->nfeeds; i++) {
-		const struct uftrace_feed *uf = uftrace_feed_at(u, i);
+		const struct uftrace_feed uf = uftrace_feed_at(u, i);
 		const uint64_t time =
-			uftrace_has_dat(uf) ? copying_first_time(u, uf->file) : UINT64_MAX;
+			uftrace_has_dat(&uf) ? copying_first_time(u, uf.file) : UINT64_MAX;
 
 		start = time < start ? time : start;
-		if (!first && time != UINT64_MAX)
+		if (!first.file && time != UINT64_MAX)
 			first = uf;
 	}
-	if (!first)
+	if (!first.file)
 		return;
 	copying_stamp(k->o, "SESS", start);
-	out_printf(k->o, " pid=%lld sid=%.*s exename=\"%.*s\"\n", (long long)first->tid,
+	out_printf(k->o, " pid=%lld sid=%.*s exename=\"%.*s\"\n", (long long)first.tid,
 		   (int)k->sid.len, k->sid.p, name.len ? (int)name.len : 7,
 		   name.len ? name.p : "unknown");
 	for (size_t i = 0; i < u->t->nfeeds; i++) {
-		const struct uftrace_feed *uf = uftrace_feed_at(u, i);
+		const struct uftrace_feed uf = uftrace_feed_at(u, i);
 
-		if (!uftrace_has_dat(uf))
+		if (!uftrace_has_dat(&uf))
 			continue;
 		copying_stamp(k->o, "TASK", start);
-		out_printf(k->o, " tid=%lld pid=%lld\n", (long long)uf->tid,
-			   (long long)first->tid);
+		out_printf(k->o, " tid=%lld pid=%lld\n", (long long)uf.tid, (long long)first.tid);
 	}
 	k->notes[NOTE_TASKS]++;
 }

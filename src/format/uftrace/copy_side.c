@@ -18,7 +18,7 @@ bool copying_perf(struct copying *k, const struct uftrace_file *file)
 	uint64_t next = 0;
 
 	diag_init(&diag);
-	perfring_init(&ring, file->source, k->u->swap, file->name.p, &diag);
+	perfring_init(&ring, file->source, k->u->swap, uftrace_file_name(k->u, file).p, &diag);
 	while (!copying_stopped(k) && perfring_next(&ring, &r)) {
 		if (!k->kept)
 			copying_lose(k, r.off - next);
@@ -27,7 +27,7 @@ bool copying_perf(struct copying *k, const struct uftrace_file *file)
 			copying_lose(k, r.len);
 			continue;
 		}
-		if (!copying_has(k, file->stream, r.off))
+		if (!copying_has(k, uftrace_file_stream(k->u, file), r.off))
 			continue;
 		k->copy->records++;
 		out_bytes(k->o, file->source->data + r.off, r.len);
@@ -46,7 +46,7 @@ void copying_extern(struct copying *k, const struct uftrace_file *file)
 	while (text_line(&rest, &line)) {
 		const uint64_t off = (uint64_t)((const uint8_t *)line.p - s->data);
 
-		if (!kept_has(k->kept, file->stream, off))
+		if (!kept_has(k->kept, uftrace_file_stream(k->u, file), off))
 			continue;
 		k->copy->records++;
 		out_bytes(k->o, line.p, (size_t)(rest.p - line.p));
@@ -159,7 +159,7 @@ static bool pages_are_whole(struct copying *k, const struct uftrace_file *file,
 	if (k->kept)
 		return false;
 	diag_init(&diag);
-	ring_init(&ring, layout, file->source, file->name.p, &diag);
+	ring_init(&ring, layout, file->source, uftrace_file_name(k->u, file).p, &diag);
 	while (ring_next(&ring, &r)) {
 		k->copy->records++;
 		times_valid = times_valid && time_valid(r.time);
@@ -190,13 +190,13 @@ bool copying_kernel(struct copying *k, const struct uftrace_file *file)
 		return false;
 	k->notes[NOTE_PAGES] += !k->kept;
 	diag_init(&diag);
-	ring_init(&ring, layout, file->source, file->name.p, &diag);
+	ring_init(&ring, layout, file->source, uftrace_file_name(k->u, file).p, &diag);
 	while (!copying_stopped(k) && ring_next(&ring, &r)) {
 		if (!time_valid(r.time)) {
 			copying_lose(k, r.len);
 			continue;
 		}
-		if (!copying_has(k, file->stream, r.off))
+		if (!copying_has(k, uftrace_file_stream(k->u, file), r.off))
 			continue;
 		k->copy->records += k->kept != NULL;
 		record_add(&p, &r, s->data + r.off);

@@ -15,6 +15,9 @@ enum {
 	/* Magic, ENTRY or EXIT, no payload, depth below DEPTH_SURE. */
 	ORDINARY_MASK = MAGIC_MASK | 6 | DEPTH_SURE << 6,
 	BIAS_RECORDS = 4096, /* looked at for a leaf call */
+	BLOCK_MOST = 1024, /* records of a block of short calls */
+	BLOCK_LEAST = 32,
+	BLOCK_BETWEEN = 128, /* records as rows, where no such block begins */
 };
 
 static_assert(SPUR_BEGIN == 0 && SPUR_END_SPAN == 1, "the record's lowest bit is the row's kind");
@@ -158,15 +161,17 @@ struct dat {
 	struct feed *f;
 	struct uftrace_feed *uf;
 	struct source *src;
+	struct source view; /* `src` of a file that has no source */
 	struct batch *b;
 	uint64_t bound; /* rows at or past it wait: a side row comes first */
+	uint32_t stream; /* of the file */
 	uint16_t row_flags; /* of the next row */
 	bool failed; /* memory */
 };
 
 static const char *dat_name(const struct dat *d)
 {
-	return d->u->t->streams[d->uf->file->stream].path;
+	return uftrace_file_name(d->u, d->uf->file).p;
 }
 
 /* The session and modules that hold at `time`; the cache is emptied where they are others. */
@@ -328,7 +333,7 @@ static void finish(struct dat *d)
 			 0, "%s", d->src->error->message);
 	uf->off = d->src->size;
 	uftrace_dat_close(uf);
-	d->u->t->streams[uf->file->stream].size = d->src->size;
+	d->u->t->streams[d->stream].size = d->src->size;
 }
 
 /* --- payloads --- */
@@ -420,7 +425,7 @@ static struct spur_event *plain_row(struct dat *d, uint64_t time, uint32_t cls, 
 		.track = d->f->track,
 		.name = c->name,
 		.cat = c->cat,
-		.stream = d->uf->file->stream,
+		.stream = d->stream,
 		.cls = cls,
 		.kind = (uint8_t)kind,
 		.cpu = SPUR_NO_CPU,
@@ -555,22 +560,21 @@ static bool have_record(struct dat *d)
 static const struct addr_slot *new_slot(struct dat *d, uint64_t time, uint64_t addr)
 {
 	struct uftrace_feed *uf = d->uf;
-	const struct addr_slot *slot =
-		cache_add(d->u, uf->cache, addr,
-			  uftrace_class(d->u, uf->cache->window.session, time, addr));
+	const struct addr_slot *slot = cache_add(
+		d->u, uf->cache, addr, uftrace_class(d->u, uf->cache->window.session, time, addr));
 
 	d->failed = d->failed || !slot;
 	return slot;
 }
 
-static struct row_words call_words(const struct dat *d, uint32_t exit)
+static inline struct row_words call_words(const struct dat *d, uint32_t exit)
 {
 	/* SPEC uftrace/estimate */
 	bool estimated = exit && (d->u->d.info.features >> UFTRACE_ESTIMATE_RETURN & 1);
 
 	return (struct row_words){
 		.len_track = row_pair(RECORD, d->f->track),
-		.stream_cat = row_pair(d->uf->file->stream, 0),
+		.stream_cat = row_pair(d->stream, 0),
 		.rest = row_rest(exit, SPUR_F_DEPTH | (estimated ? SPUR_F_ESTIMATED : 0),
 				 SPUR_NO_CPU, 0),
 	};
@@ -686,16 +690,137 @@ take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, boo
 }
 
 /*
- * Records until something stops it. False: the loop must stop here.
- * Invariant: uf->off, prev and depth are those after the last row, here and at each return.
+ * Ordinary records that take less time than calls that are wanted (struct batch, short_ns). A call
+ * that begins and ends among them is one of those that are not, whatever is around it. What is left
+ * are EXITs of calls that were open before, and ENTRYs of calls that are open after.
  */
-static bool read_calls(struct dat *d)
+struct short_block {
+	const uint8_t *p;
+	uint32_t n; /* records */
+	uint32_t depth; /* after the last one */
+	uint32_t nexits, nentries;
+	uint16_t exits[DEPTH_SURE + 1], entries[DEPTH_SURE + 1]; /* entries: the last one first */
+};
+
+/*
+ * Finds such EXITs, and checks that all records are ordinary, in order of time, and that their
+ * depths follow from each other. Returns false if not; the block is not used then.
+ */
+static bool block_scan(struct short_block *b, uint32_t depth, uint64_t prev)
+{
+	uint32_t low = depth;
+	uint64_t bad = 0;
+
+	b->nexits = 0;
+	for (uint32_t i = 0; i < b->n; i++) {
+		const uint64_t t = load64(b->p + (size_t)i * RECORD, false);
+		const uint64_t w = load64(b->p + (size_t)i * RECORD + 8, false);
+		const uint32_t exit = w & 1;
+
+		bad |= (w & ORDINARY_MASK) ^ MAGIC_BITS;
+		bad |= (t - prev) >> 63;
+		bad |= ((w >> 6 & DEPTH_MASK) + exit) ^ depth;
+		prev = t;
+		depth += 1 - 2 * exit;
+		if (__builtin_expect(depth < low, 0)) {
+			b->exits[b->nexits++] = (uint16_t)i;
+			low = depth;
+		}
+	}
+	b->depth = depth;
+	b->nentries = depth - low;
+	return !bad && b->nentries <= DEPTH_SURE;
+}
+
+/* Finds the ENTRYs of calls that are open after the block, from the last one on. */
+static void block_entries(struct short_block *b)
+{
+	uint32_t want = b->depth, found = 0;
+
+	for (uint32_t i = b->n; found < b->nentries;) {
+		const uint64_t w = load64(b->p + (size_t)--i * RECORD + 8, false);
+
+		assert(i < b->n);
+		if (__builtin_expect((w & ((uint64_t)DEPTH_MASK << 6 | 1)) ==
+					     (uint64_t)(want - 1) << 6, 0)) {
+			b->entries[found++] = (uint16_t)i;
+			want--;
+		}
+	}
+}
+
+/* Makes rows of a block; they are in order of time. Returns false if out of memory. */
+static bool block_rows(struct dat *d, const struct short_block *b)
+{
+	for (uint32_t i = 0; i < b->nexits + b->nentries; i++) {
+		const uint32_t at = i < b->nexits ? b->exits[i]
+						  : b->entries[b->nexits + b->nentries - 1 - i];
+		const uint8_t *p = b->p + (size_t)at * RECORD;
+
+		if (take_run(d, p, p + RECORD, UINT64_MAX, false) == p)
+			return false;
+		d->b->count++;
+		d->uf->prev = load64(p, false);
+	}
+	return true;
+}
+
+/*
+ * The records from `p` on that take less than the batch's short_ns and end before `stop`; 0: too
+ * few of them.
+ */
+static uint32_t block_size(const struct dat *d, const uint8_t *p, uint64_t stop)
+{
+	const uint64_t left = (d->src->size - d->uf->off) / RECORD, begin = load64(p, false);
+	const uint64_t least = (uint64_t)d->b->short_ns;
+	const uint64_t most = stop < time_end ? stop : time_end;
+	const uint64_t until = most - begin < least ? most : begin + least;
+	uint32_t n = left < BLOCK_MOST ? (uint32_t)left : BLOCK_MOST;
+
+	/* Where calls are not short, this is all that is looked at. */
+	if (begin < d->uf->prev || begin >= most || n < BLOCK_LEAST ||
+	    load64(p + (BLOCK_LEAST - 1) * RECORD, false) >= until)
+		return 0;
+	while (load64(p + (size_t)(n - 1) * RECORD, false) >= until && n > BLOCK_LEAST)
+		n -= n / 4;
+	return n < BLOCK_LEAST ? BLOCK_LEAST : n;
+}
+
+/* Skips blocks of calls that are too short. Returns false if out of memory. */
+static bool skip_short(struct dat *d, uint64_t stop)
 {
 	struct uftrace_feed *uf = d->uf;
-	const uint64_t stop = time_stop(d);
-	const uint64_t fit = (d->src->size - uf->off) / RECORD, room = d->b->cap - d->b->count;
+	struct short_block b;
+
+	while (uf->depth <= DEPTH_SURE && d->src->size - uf->off >= BLOCK_LEAST * RECORD) {
+		b.p = d->src->data + uf->off;
+		b.n = block_size(d, b.p, stop);
+		if (!b.n || !block_scan(&b, uf->depth, uf->prev) ||
+		    b.nexits + b.nentries > d->b->cap - d->b->count)
+			break;
+		block_entries(&b);
+		if (!block_rows(d, &b))
+			return false;
+		uf->off += (uint64_t)b.n * RECORD;
+		uf->prev = load64(b.p + (size_t)(b.n - 1) * RECORD, false);
+		uf->depth = b.depth;
+		read_count(&d->u->t->read.records, b.n - b.nexits - b.nentries);
+		read_count(&d->u->t->read.passed,
+			   (uint64_t)(b.n - b.nexits - b.nentries) * RECORD);
+	}
+	return true;
+}
+
+/*
+ * At most `n` records, up to the first that is not an ordinary one, and that one. False: the loop
+ * must stop here.
+ * Invariant: uf->off, prev and depth are those after the last row, here and at each return.
+ */
+static bool read_run(struct dat *d, uint64_t stop, uint64_t n)
+{
+	struct uftrace_feed *uf = d->uf;
 	const uint8_t *const start = d->src->data + uf->off;
-	const uint8_t *const end = start + (fit < room ? fit : room) * RECORD;
+	const uint8_t *const end = start + n * RECORD;
 	const uint8_t *p = start;
 
 	if (uf->depth <= DEPTH_SURE && !uf->entry_bias)
@@ -713,6 +838,23 @@ static bool read_calls(struct dat *d)
 	return odd_record(d, load64(p, d->u->swap), load64(p + 8, d->u->swap));
 }
 
+/* Records until something stops it. False: the loop must stop here. */
+static bool read_calls(struct dat *d)
+{
+	const struct uftrace_feed *uf = d->uf;
+	const uint64_t stop = time_stop(d);
+	const bool sparse = d->b->short_ns > 0 && uf->started && !uf->entry_bias &&
+			    !d->u->swap && !d->row_flags;
+	uint64_t fit, room;
+
+	if (sparse && !skip_short(d, stop))
+		return false;
+	fit = (d->src->size - uf->off) / RECORD;
+	room = d->b->cap - d->b->count;
+	room = sparse && room > BLOCK_BETWEEN ? BLOCK_BETWEEN : room;
+	return read_run(d, stop, fit < room ? fit : room);
+}
+
 bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
 {
 	const struct source_options so = { .read_size = u->t->options.read_size,
@@ -723,19 +865,57 @@ bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag
 	struct out path;
 	bool ok;
 
-	if (file->source || file->failed)
-		return file->source != NULL;
+	if (file->state != FILE_CLOSED)
+		return file->state != FILE_FAILED;
 	out_to_memory(&path);
-	out_printf(&path, "%s/%.*s", u->dir, (int)file->name.len, file->name.p);
+	out_printf(&path, "%s/%s", u->dir, uftrace_file_name(u, file).p);
 	out_char(&path, '\0');
 	ok = !path.error && source_open(&file->source, path.buf, &so, &err) != SPUR_FAIL;
 	out_free(&path);
-	if (!ok) {
-		file->failed = true;
-		diag_add(diag, DIAG_DAMAGE, "uftrace/unreadable", u->t->streams[file->stream].path,
+	file->state = ok ? FILE_SOURCE : FILE_FAILED;
+	if (!ok)
+		diag_add(diag, DIAG_DAMAGE, "uftrace/unreadable", uftrace_file_name(u, file).p,
 			 DIAG_NO_OFF, 0, "%s", err.message);
-	}
 	return ok;
+}
+
+/* Copies the bytes of a small file into the arena. Keeps its source if out of memory. */
+static void copy_small(struct uftrace *u, struct uftrace_file *file)
+{
+	struct source *const s = file->source;
+	char *copy;
+
+	pthread_mutex_lock(&u->t->lock);
+	copy = arena_chars(&u->t->arena, s->size);
+	pthread_mutex_unlock(&u->t->lock);
+	if (!copy)
+		return;
+	memcpy(copy, s->data, s->size);
+	file->size = (uint32_t)s->size;
+	file->bytes = (const uint8_t *)copy;
+	file->state = FILE_COPIED;
+	source_close(s);
+}
+
+bool uftrace_open_dat(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
+{
+	const uint8_t *data;
+	uint64_t size;
+
+	if (file->state != FILE_CLOSED)
+		return file->state != FILE_FAILED;
+	if (!uftrace_open_file(u, file, diag))
+		return false;
+	data = file->source->data;
+	size = file->source->size;
+	if (file->source->copy) {
+		copy_small(u, file);
+	} else if (size <= UINT32_MAX && source_keep_map(file->source)) {
+		file->bytes = data;
+		file->size = (uint32_t)size;
+		file->state = FILE_MAPPED;
+	}
+	return true;
 }
 
 /*
@@ -766,7 +946,7 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 {
 	struct dat d = { .u = u, .f = f, .uf = uf, .b = b, .bound = bound };
 
-	if (!uftrace_open_file(u, uf->file, &f->diag)) {
+	if (!uftrace_open_dat(u, uf->file, &f->diag)) {
 		uf->ended = true;
 		return SPUR_OK;
 	}
@@ -774,7 +954,8 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 		return SPUR_FAIL;
 	if (!uf->cache->cap && !cache_grow(uf->cache))
 		return SPUR_FAIL;
-	d.src = uf->file->source;
+	d.src = uftrace_file_source(uf->file, &d.view);
+	d.stream = uftrace_file_stream(u, uf->file);
 	uf->held = false;
 	if (u->qemu && !uf->started && !uf->off)
 		uf->entry_bias = find_bias(&d);

@@ -102,13 +102,22 @@ struct uftrace_session_ref {
 };
 
 struct uftrace_task {
-	int64_t tid, pid, ppid; /* ppid 0: not forked */
+	int64_t tid;
+	int64_t of; /* the process id; of a forked task, which is a process, that of its parent */
 	uint64_t time; /* of its first TASK or FORK line */
-	struct uftrace_session_ref *refs; /* ascending by start, each up to the next */
-	uint32_t nrefs, refs_cap;
+	/* For uftrace_task_ref(); most of very many tasks have one session, from `time` on. */
+	union {
+		struct uftrace_session *only; /* refs_cap 0 */
+		struct uftrace_session_ref *refs; /* ascending by start, each up to the next */
+	};
+	uint32_t nrefs : 31;
+	uint32_t forked : 1;
+	uint32_t refs_cap;
 };
 
-/* One line of task.txt, in file order. */
+static_assert(sizeof(struct uftrace_task) <= 40, "there may be very many tasks");
+
+/* One line of task.txt. */
 struct uftrace_line {
 	enum { UFTRACE_LINE_SESS, UFTRACE_LINE_TASK, UFTRACE_LINE_FORK, UFTRACE_LINE_DLOP } kind;
 	uint64_t time;
@@ -117,10 +126,17 @@ struct uftrace_line {
 	uint64_t base;
 };
 
+/* The lines of task.txt, or the messages of `task`: where uftrace_next_line() goes on. */
+struct uftrace_lines {
+	struct text rest; /* of the file */
+	size_t left; /* lines that may follow */
+	bool binary, swap;
+};
+
 struct uftrace_data {
 	struct uftrace_info info;
-	struct uftrace_line *lines;
-	size_t nlines, lines_cap;
+	struct uftrace_lines lines; /* all of them; copy it to walk over them */
+	size_t nlines, ndlopens; /* `ndlopens` of them are DLOP lines */
 	struct uftrace_session *sessions; /* in file order */
 	size_t nsessions, sessions_cap;
 	struct uftrace_task *tasks; /* ascending by tid */
@@ -131,6 +147,26 @@ struct uftrace_data {
 /* Returns NULL if the trace is not of this format. */
 const struct uftrace_data *uftrace_data(const struct spur_trace *t);
 const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t tid);
+static inline int64_t uftrace_task_pid(const struct uftrace_task *k)
+{
+	return k->forked ? k->tid : k->of;
+}
+
+/* Returns the id of the task's parent process, or 0 if it was not forked. */
+static inline int64_t uftrace_task_ppid(const struct uftrace_task *k)
+{
+	return k->forked ? k->of : 0;
+}
+
+/* Returns the task's session of that number. Requires i < k->nrefs. */
+static inline struct uftrace_session_ref uftrace_task_ref(const struct uftrace_task *k, size_t i)
+{
+	return k->refs_cap ? k->refs[i]
+			   : (struct uftrace_session_ref){ k->time, UINT64_MAX, k->only };
+}
+
+/* Gets the next valid line. Returns false at the end. */
+bool uftrace_next_line(struct uftrace_lines *lines, struct uftrace_line *l);
 /* Returns the session whose map is valid for the task at the time, or NULL. */
 const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid,
 						 uint64_t time);

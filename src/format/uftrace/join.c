@@ -59,7 +59,7 @@ static bool times_fit(const struct join_part *p)
 		struct uftrace_file *f = &p->u->files[i];
 		int64_t moved;
 
-		if (text_is(copying_unpacked(f->name), "extern.dat"))
+		if (text_is(copying_unpacked(uftrace_file_name(p->u, f)), "extern.dat"))
 			return false;
 		if (f->cpu == SPUR_NO_CPU &&
 		    (__builtin_add_overflow((int64_t)copying_first_time(p->u, f), p->k.shift,
@@ -73,7 +73,7 @@ static bool times_fit(const struct join_part *p)
 static bool has_file(const struct uftrace *u, const char *name)
 {
 	for (size_t i = 0; i < u->nfiles; i++)
-		if (text_is(copying_unpacked(u->files[i].name), name))
+		if (text_is(copying_unpacked(uftrace_file_name(u, &u->files[i])), name))
 			return true;
 	return false;
 }
@@ -130,16 +130,17 @@ bool join_id(struct joining *j, struct join_part *p, int64_t id, int64_t *joined
 /* Gives ids to the processes and threads that a part traced, in front of all others. */
 static bool ids_of_part(struct joining *j, struct join_part *p)
 {
-	const struct uftrace_data *d = &p->u->d;
+	struct uftrace_lines lines = p->u->d.lines;
+	struct uftrace_line l;
 	int64_t id;
 
-	for (size_t i = 0; i < d->nlines; i++)
-		if (!join_id(j, p, d->lines[i].tid, &id) || !join_id(j, p, d->lines[i].pid, &id))
+	while (uftrace_next_line(&lines, &l))
+		if (!join_id(j, p, l.tid, &id) || !join_id(j, p, l.pid, &id))
 			return false;
 	for (size_t i = 0; i < p->u->t->nfeeds; i++) {
-		const struct uftrace_feed *uf = uftrace_feed_at(p->u, i);
+		const struct uftrace_feed uf = uftrace_feed_at(p->u, i);
 
-		if (uftrace_has_dat(uf) && !join_id(j, p, uf->tid, &id))
+		if (uftrace_has_dat(&uf) && !join_id(j, p, uf.tid, &id))
 			return false;
 	}
 	return true;
@@ -163,19 +164,19 @@ static bool records_of_part(struct joining *j, size_t part)
 	struct join_part *p = &j->parts[part];
 
 	for (size_t i = 0; i < p->u->t->nfeeds; i++) {
-		const struct uftrace_feed *uf = uftrace_feed_at(p->u, i);
-		struct join_records r = { .own = uf->tid, .part = part, .file = uf->file };
+		const struct uftrace_feed uf = uftrace_feed_at(p->u, i);
+		struct join_records r = { .own = uf.tid, .part = part, .file = uf.file };
 
-		if (!uf->file || uf->is_extern)
+		if (!uftrace_has_dat(&uf))
 			continue;
-		if (!join_id(j, p, uf->tid, &r.number) || !records_add(j, r))
+		if (!join_id(j, p, uf.tid, &r.number) || !records_add(j, r))
 			return false;
-		j->calls |= p->u->t->streams[uf->file->stream].size != 0;
+		j->calls |= p->u->t->streams[uftrace_file_stream(p->u, uf.file)].size != 0;
 	}
 	for (size_t i = 0; i < p->u->nfiles; i++) {
 		struct uftrace_file *f = &p->u->files[i];
 
-		if (text_starts(f->name, "perf-") &&
+		if (text_starts(uftrace_file_name(p->u, f), "perf-") &&
 		    !records_add(j, (struct join_records){ .number = f->cpu,
 							   .own = f->cpu,
 							   .part = part,
@@ -203,17 +204,17 @@ static int by_output(const void *a, const void *b)
 static bool begin_alike(const struct join_part *a, const struct join_part *b)
 {
 	for (size_t i = 0, n = 0; i < a->u->t->nfeeds && n < b->u->t->nfeeds;) {
-		const struct uftrace_feed *x = uftrace_feed_at(a->u, i),
-					  *y = uftrace_feed_at(b->u, n);
+		const struct uftrace_feed x = uftrace_feed_at(a->u, i),
+					  y = uftrace_feed_at(b->u, n);
 		uint64_t time;
 
-		if (x->tid != y->tid || x->is_extern || !x->file || !y->file) {
-			i += x->tid <= y->tid;
-			n += y->tid <= x->tid;
+		if (x.tid != y.tid || x.is_extern || !x.file || !y.file) {
+			i += x.tid <= y.tid;
+			n += y.tid <= x.tid;
 			continue;
 		}
-		time = copying_first_time(a->u, x->file);
-		if (time && time == copying_first_time(b->u, y->file))
+		time = copying_first_time(a->u, x.file);
+		if (time && time == copying_first_time(b->u, y.file))
 			return true;
 		i++;
 		n++;

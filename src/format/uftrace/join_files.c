@@ -57,10 +57,11 @@ static bool is_opened_late(const struct joining *j, struct text path)
 {
 	for (size_t i = 0; i < j->count; i++) {
 		const struct uftrace_data *d = &j->parts[i].u->d;
+		struct uftrace_lines lines = d->lines;
+		struct uftrace_line l;
 
-		for (size_t n = 0; n < d->nlines; n++)
-			if (d->lines[n].kind == UFTRACE_LINE_DLOP &&
-			    same_text(d->lines[n].path, path))
+		while (d->ndlopens && uftrace_next_line(&lines, &l))
+			if (l.kind == UFTRACE_LINE_DLOP && same_text(l.path, path))
 				return true;
 	}
 	return false;
@@ -291,10 +292,12 @@ static bool tasks_write(struct joining *j)
 		out_char(&o, '\n');
 	for (size_t i = 1; good && i < j->count; i++) {
 		struct join_part *p = &j->parts[i];
+		struct uftrace_lines lines = p->u->d.lines;
+		struct uftrace_line l;
 
 		p->k.o = &o;
-		for (size_t n = 0; good && p->twin == p && n < p->u->d.nlines; n++)
-			good = task_line(j, p, &p->u->d.lines[n]);
+		while (good && p->twin == p && uftrace_next_line(&lines, &l))
+			good = task_line(j, p, &l);
 		p->k.o = NULL;
 	}
 	return copying_end(k, "task.txt", &o, good);

@@ -53,13 +53,14 @@ static void ring_begin(struct joining *j, struct join_records *r, struct ring_pa
 	if (!uftrace_open_file(x->p->u, r->file, &x->p->u->t->diag))
 		return;
 	source_need(r->file->source, UINT64_MAX);
-	perfring_init(&x->ring, r->file->source, x->p->u->swap, r->file->name.p, &x->diag);
+	perfring_init(&x->ring, r->file->source, x->p->u->swap,
+		      uftrace_file_name(x->p->u, r->file).p, &x->diag);
 	ring_step(x);
 }
 
 static void ring_end(struct ring_part *x)
 {
-	if (x->r->file->source && x->ring.src && !copying_stopped(&x->p->k))
+	if (x->r->file->state == FILE_SOURCE && x->ring.src && !copying_stopped(&x->p->k))
 		copying_lose(&x->p->k, x->r->file->source->size - x->end);
 	diag_free(&x->diag);
 }
@@ -151,10 +152,11 @@ static bool task_copy(struct joining *j, const struct join_records *r, size_t co
 
 	for (size_t i = 0; good && i < count; i++) {
 		struct join_part *p = &j->parts[r[i].part];
+		struct source view;
 
 		p->k.o = o;
-		if (!uftrace_open_file(p->u, r[i].file, &p->u->t->diag) ||
-		    !source_need(r[i].file->source, 1))
+		if (!uftrace_open_dat(p->u, r[i].file, &p->u->t->diag) ||
+		    !source_need(uftrace_file_source(r[i].file, &view), 1))
 			continue;
 		parts[n++] = (struct copying_dat_part){ &p->k, r[i].file, r[i].own };
 	}
@@ -189,7 +191,8 @@ static bool extern_write(struct joining *j)
 		struct join_part *p = &j->parts[i];
 
 		for (size_t n = 0; n < p->u->nfiles; n++)
-			if (text_is(copying_unpacked(p->u->files[n].name), "extern.dat"))
+			if (text_is(copying_unpacked(uftrace_file_name(p->u, &p->u->files[n])),
+				    "extern.dat"))
 				return copying_file(&p->k, &p->u->files[n]);
 	}
 	return true;

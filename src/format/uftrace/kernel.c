@@ -86,7 +86,7 @@ static bool read_cpu(struct uftrace *u, uint16_t index)
 	struct ring_record rec;
 	struct ring ring;
 
-	ring_init(&ring, &u->kernel->hdr.layout, file->source, u->t->streams[file->stream].path,
+	ring_init(&ring, &u->kernel->hdr.layout, file->source, uftrace_file_name(u, file).p,
 		  &u->t->diag);
 	while (ring_next(&ring, &rec)) {
 		struct uftrace_side s = {

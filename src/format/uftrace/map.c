@@ -153,26 +153,27 @@ static bool add_dlopens(struct uftrace *u, const struct map64 *by_sid)
 {
 	struct uftrace_data *d = &u->d;
 	size_t *caps = mem_array(d->nsessions, sizeof(*caps));
+	struct uftrace_lines lines = d->lines;
+	struct uftrace_line l;
 	bool ok = caps != NULL;
 
-	for (size_t i = 0; ok && i < d->nlines; i++) {
-		const struct uftrace_line *l = &d->lines[i];
-		const struct map64_slot *slot = l->kind == UFTRACE_LINE_DLOP
-							? map64_find(by_sid, hash_text(l->sid, 0))
+	while (ok && d->ndlopens && uftrace_next_line(&lines, &l)) {
+		const struct map64_slot *slot = l.kind == UFTRACE_LINE_DLOP
+							? map64_find(by_sid, hash_text(l.sid, 0))
 							: NULL;
 		struct uftrace_session *s = slot ? &d->sessions[slot->value] : NULL;
-		struct uftrace_dlopen o = { .time = l->time, .base = l->base, .path = l->path };
+		struct uftrace_dlopen o = { .time = l.time, .base = l.base, .path = l.path };
 
-		if (l->kind != UFTRACE_LINE_DLOP)
+		if (l.kind != UFTRACE_LINE_DLOP)
 			continue;
-		if (!s || !same_text(s->sid, l->sid)) {
+		if (!s || !same_text(s->sid, l.sid)) {
 			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-task-line", "task.txt",
 				    DIAG_NO_OFF,
 				    "DLOP: expected the sid of a session, found \"%.*s\"",
-				    (int)(l->sid.len < 40 ? l->sid.len : 40), l->sid.p);
+				    (int)(l.sid.len < 40 ? l.sid.len : 40), l.sid.p);
 			continue;
 		}
-		o.module = uftrace_module(u, l->path, text_of(""));
+		o.module = uftrace_module(u, l.path, text_of(""));
 		ok = o.module && mem_grow((void **)&s->dlopens, &caps[s - d->sessions],
 					  s->ndlopens + 1, sizeof(o), MAX_MAPS);
 		if (ok)

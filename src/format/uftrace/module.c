@@ -74,8 +74,12 @@ void uftrace_sym_head(struct text file, struct text *path, struct text *build_id
 	struct text line;
 
 	*path = *build_id = text_of("");
-	while (text_line(&file, &line) && line.len && line.p[0] == '#') {
+	/* A bad line does not end the head: a copy leaves it out, and must read the same. */
+	while (text_line(&file, &line)) {
 		struct text v = line;
+
+		if (uftrace_sym_line_valid(line, false) && !(line.len && line.p[0] == '#'))
+			break;
 
 		if (text_skip(&v, "# path name: "))
 			*path = text_trim(v);

@@ -42,7 +42,7 @@ static bool read_cpu(struct uftrace *u, uint16_t index)
 	const size_t first = u->nsides;
 	uint64_t before = 0;
 	const struct uftrace_file *file = &u->files[index];
-	const char *name = u->t->streams[file->stream].path;
+	const char *name = uftrace_file_name(u, file).p;
 	struct perf_record r;
 	struct perfring ring;
 

@@ -9,10 +9,11 @@
 
 #include "base/out.h"
 #include "base/source.h"
+#include "format/format.h"
 #include "format/uftrace/data.h"
 #include "format/uftrace/wire.h"
-#include "model/symbol/demangle.h"
 #include "model/enum.h"
+#include "model/symbol/demangle.h"
 
 /* Function of a .dbg file. */
 struct uftrace_debug {
@@ -60,14 +61,30 @@ struct uftrace_specs {
 	size_t count, cap;
 };
 
-/* A file that rows point into. */
-struct uftrace_file {
-	struct source *source; /* opened when first needed */
-	struct text name; /* below the directory */
-	uint32_t stream;
-	uint16_t cpu;
-	bool failed; /* to open */
+/* How the bytes of a file are held. */
+enum uftrace_file_state {
+	FILE_CLOSED,
+	FILE_FAILED, /* to open */
+	FILE_SOURCE, /* by `source` */
+	FILE_MAPPED, /* at `bytes`: a TID.dat that is mapped as a whole */
+	FILE_COPIED, /* at `bytes`, in the trace's arena: a small TID.dat */
 };
+
+/*
+ * A file that rows point into. Its index in uftrace.files is that of its stream. There may be one
+ * for each of very many tasks, so that most have no source of their own.
+ */
+struct uftrace_file {
+	union {
+		struct source *source;
+		const uint8_t *bytes;
+	};
+	uint32_t size; /* of `bytes` */
+	uint16_t cpu;
+	uint8_t state; /* enum uftrace_file_state */
+};
+
+static_assert(sizeof(struct uftrace_file) <= 16, "there may be very many tasks");
 
 /* A record of a per-CPU file that belongs to a task. */
 struct uftrace_side {
@@ -97,6 +114,26 @@ static const int64_t uftrace_no_task = INT64_MIN;
 struct copy; /* format/copy.h */
 struct ring_layout; /* ring.h */
 struct uftrace_kernel; /* kernel.c */
+
+/*
+ * What reading a feed needs. It is made when the feed is first read, and freed at its end, since
+ * there may be very many tasks.
+ */
+struct uftrace_feed {
+	struct uftrace_file *file; /* NULL: no .dat */
+	int64_t tid;
+	uint64_t off; /* of the next record, or line of extern.dat */
+	uint64_t prev; /* time of the last record */
+	struct addr_cache *cache; /* NULL while no record is read */
+	const struct uftrace_side *side, *side_end;
+	uint32_t depth; /* frames open after the last record, as far as it shows */
+	uint8_t entry_bias; /* amount by which ENTRY depths are too large */
+	bool started : 1; /* a record has been read: prev and depth are valid */
+	bool ended : 1; /* the .dat is at its end */
+	bool sought : 1; /* seeking to the start of the wanted time range was tried */
+	bool held : 1; /* its next record is at or after the bound: a side row comes first */
+	bool is_extern : 1;
+};
 
 /* String ids of the names that arguments and fields have. */
 struct uftrace_names {
@@ -131,6 +168,8 @@ struct uftrace {
 	size_t nslurped, slurped_cap;
 	struct source *borrowed; /* the trace's own source: not closed here */
 	struct uftrace_names names;
+	uint32_t extern_feed; /* the feed of extern.dat; SPUR_NONE: no such file */
+	struct uftrace_feed over; /* stands for the state of each feed that has ended */
 };
 
 /*
@@ -160,35 +199,38 @@ struct addr_cache {
 	uint32_t recent[RECENT]; /* by depth modulo RECENT: index of the slot found last */
 };
 
-/* In the trace's arena: there may be very many tasks. */
-struct uftrace_feed {
-	struct uftrace_file *file; /* NULL: no .dat */
-	int64_t tid;
-	uint64_t off; /* of the next record, or line of extern.dat */
-	uint64_t prev; /* time of the last record */
-	struct addr_cache *cache; /* NULL while no record is read */
-	const struct uftrace_side *side, *side_end;
-	uint32_t depth; /* frames open after the last record, as far as it shows */
-	uint8_t entry_bias; /* amount by which ENTRY depths are too large */
-	bool started : 1; /* a record has been read: prev and depth are valid */
-	bool ended : 1; /* the .dat is at its end */
-	bool sought : 1; /* seeking to the start of the wanted time range was tried */
-	bool held : 1; /* its next record is at or after the bound: a side row comes first */
-	bool is_extern : 1;
-};
-
-static_assert(sizeof(struct uftrace_feed) <= 64, "there may be very many tasks");
-
 /* Returns true if the feed reads a TID.dat. */
 static inline bool uftrace_has_dat(const struct uftrace_feed *uf)
 {
 	return uf->file && !uf->is_extern;
 }
 
-/* Returns the state of feed `i` of the trace. */
-static inline struct uftrace_feed *uftrace_feed_at(const struct uftrace *u, size_t i)
+/* Returns the state that reading feed `i` of the trace begins with. */
+struct uftrace_feed uftrace_feed_at(const struct uftrace *u, size_t i);
+
+static inline uint32_t uftrace_file_stream(const struct uftrace *u, const struct uftrace_file *f)
 {
-	return u->t->feeds[i]->state;
+	return (uint32_t)(f - u->files);
+}
+
+/* Returns the file's name below the directory, which ends with a NUL. */
+static inline struct text uftrace_file_name(const struct uftrace *u, const struct uftrace_file *f)
+{
+	return text_of(u->t->streams[f - u->files].path);
+}
+
+/*
+ * Returns a source with the bytes of an open file, which may be `view`, or NULL if the file is not
+ * open.
+ */
+static inline struct source *uftrace_file_source(const struct uftrace_file *f, struct source *view)
+{
+	if (f->state < FILE_SOURCE)
+		return NULL;
+	if (f->state == FILE_SOURCE)
+		return f->source;
+	*view = source_view(f->bytes, f->size);
+	return view;
 }
 
 /* Returns the address in a call's word, with kernel addresses extended. */
@@ -314,7 +356,13 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 				  struct batch *b, uint64_t bound);
 /* Frees what only reading needs; done at the feed's end, and again when the trace is closed. */
 void uftrace_dat_close(struct uftrace_feed *uf);
+/*
+ * Opens a file, if it is not open yet. Returns false if that fails, which is reported to `diag` the
+ * first time.
+ */
 bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag);
+/* The same for a TID.dat: if it can be held without a source, it is. */
+bool uftrace_open_dat(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag);
 
 /* Per-CPU files. */
 /*
@@ -356,6 +404,12 @@ bool uftrace_add_side(struct uftrace *u, const struct uftrace_side *s);
 void uftrace_sort_sides(struct uftrace *u);
 enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
 				  const struct uftrace_side *s, struct spur_event *row);
+/*
+ * Gets the next row of extern.dat. Returns false at the end, or if out of memory. Requires that the
+ * file is open.
+ */
+bool uftrace_extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
+			struct spur_event *row);
 /* Returns true if rows of the stream come from per-CPU files or extern.dat. */
 bool uftrace_is_side(const struct uftrace *u, uint32_t stream);
 enum spur_status uftrace_side_args(struct uftrace *u, const struct spur_event *ev,
@@ -372,6 +426,9 @@ const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev)
 
 /* Copies (copy.c); see struct spur_format. */
 enum spur_status uftrace_copy(struct copy *copy);
+/* recover.c: spur_format.recover */
+enum spur_status uftrace_recover(const char *path, struct format_recovery *r,
+				 struct spur_error *err);
 bool uftrace_joins(const struct copy *copy);
 bool uftrace_is_dir(const struct spur_trace *t);
 

@@ -61,8 +61,8 @@ static uint64_t record_length(const struct seek *k, const struct uftrace_session
 	cls = uftrace_class(k->u, s, time, record_address(w));
 	c = cls ? trace_class(k->u->t, cls) : NULL;
 	plan = !c ? NULL : class_plan(c, (w & 3) == RECORD_EXIT);
-	if (!plan || plan_run(plan, p, left < MAX_PAYLOAD ? left : MAX_PAYLOAD, NULL, &used) ==
-			     SPUR_WARN ||
+	if (!plan ||
+	    plan_run(plan, p, left < MAX_PAYLOAD ? left : MAX_PAYLOAD, NULL, &used) == SPUR_WARN ||
 	    used > left)
 		return 0;
 	return RECORD + used;
@@ -165,15 +165,17 @@ static struct place search(const struct seek *k, struct place from, uint64_t tim
 }
 
 /* Sees the whole file, and finds its next record. Returns false if no whole record follows. */
-static bool seek_open(struct seek *k, struct uftrace *u, struct uftrace_feed *uf,
+static bool seek_open(struct seek *k, struct uftrace *u, const struct uftrace_feed *uf,
 		      struct diag_log *diag, struct place *next)
 {
 	uint64_t off = uf->off;
+	struct source view, *s;
 
-	if (!uf->file || uf->ended || !uftrace_open_file(u, uf->file, diag))
+	if (!uf->file || uf->ended || !uftrace_open_dat(u, uf->file, diag))
 		return false;
-	source_need(uf->file->source, UINT64_MAX);
-	*k = (struct seek){ u, uf, uf->file->source->data, uf->file->source->size };
+	s = uftrace_file_source(uf->file, &view);
+	source_need(s, UINT64_MAX);
+	*k = (struct seek){ u, uf, s->data, s->size };
 	*next = (struct place){ off, uf->prev };
 	while (off < k->size) {
 		int type = step(k, &off, &next->time, INT64_MAX);
@@ -221,9 +223,10 @@ void uftrace_seek(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *d
 }
 
 /* The latest time of what is left of the feed; false: it is not known without reading it. */
-static bool feed_last(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *diag,
+static bool feed_last(struct uftrace *u, const struct uftrace_feed *uf, struct diag_log *diag,
 		      uint64_t *last)
 {
+	struct source view, *s;
 	struct place place;
 	struct seek k;
 
@@ -231,9 +234,10 @@ static bool feed_last(struct uftrace *u, struct uftrace_feed *uf, struct diag_lo
 		*last = uf->side_end[-1].time;
 	if (uf->ended)
 		return true;
-	if (!seek_open(&k, u, uf, diag, &place))
-		return uf->file->source && uf->file->source->eof &&
-		       uf->off == uf->file->source->size;
+	if (!seek_open(&k, u, uf, diag, &place)) {
+		s = uftrace_file_source(uf->file, &view);
+		return s && s->eof && uf->off == s->size;
+	}
 	place = search(&k, place, INT64_MAX);
 	while (place.off < k.size)
 		if (step(&k, &place.off, &place.time, INT64_MAX) < 0)
@@ -251,12 +255,13 @@ bool uftrace_last(struct spur_trace *t, int64_t *ts)
 		return false;
 	for (size_t i = 0; i < t->nfeeds; i++) {
 		const struct feed *f = t->feeds[i];
+		struct uftrace_feed uf;
 
 		for (size_t k = 0; k < f->nahead; k++)
 			if (f->ahead[k].ts > 0 && (uint64_t)f->ahead[k].ts > last)
 				last = (uint64_t)f->ahead[k].ts;
-		if (uftrace_feed_at(u, i)->is_extern ||
-		    !feed_last(u, uftrace_feed_at(u, i), &t->diag, &last))
+		uf = f->state ? *(const struct uftrace_feed *)f->state : uftrace_feed_at(u, i);
+		if (uf.is_extern || !feed_last(u, &uf, &t->diag, &last))
 			return false;
 	}
 	*ts = (int64_t)last;

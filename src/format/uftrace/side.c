@@ -16,7 +16,7 @@ bool uftrace_add_side(struct uftrace *u, const struct uftrace_side *s)
 {
 	if (s->time > INT64_MAX) {
 		diag_add(&u->t->diag, DIAG_DAMAGE, "uftrace/bad-time",
-			 u->t->streams[u->files[s->file].stream].path, s->off,
+			 uftrace_file_name(u, &u->files[s->file]).p, s->off,
 			 s->what == SIDE_KERNEL_LOST ? 0 : s->len,
 			 "record: expected a time below 2^63 ns, found %llu",
 			 (unsigned long long)s->time);
@@ -183,7 +183,7 @@ enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftr
 		.off = s->off,
 		.len = s->len,
 		.track = f->track,
-		.stream = file->stream,
+		.stream = s->file,
 		.cpu = file->cpu,
 		.depth = (uint16_t)(uf->depth < UINT16_MAX ? uf->depth : UINT16_MAX),
 	};
@@ -212,7 +212,7 @@ bool uftrace_is_side(const struct uftrace *u, uint32_t stream)
 
 static bool is_perf(const struct uftrace *u, const struct spur_event *ev)
 {
-	return text_starts(u->files[ev->stream].name, "perf-");
+	return text_starts(uftrace_file_name(u, &u->files[ev->stream]), "perf-");
 }
 
 enum spur_status uftrace_side_args(struct uftrace *u, const struct spur_event *ev,

@@ -117,82 +117,166 @@ size_t uftrace_task_messages(const struct uftrace *u, struct text file)
 	return end;
 }
 
+/*
+ * Gets the next line of task.txt that is not blank or a comment. Sets `valid` if it could be
+ * parsed. Returns false at the end.
+ */
+static bool next_text(struct text *rest, struct text *line, struct uftrace_line *l, bool *valid)
+{
+	while (text_line(rest, line)) {
+		if (!text_trim(*line).len || line->p[0] == '#')
+			continue;
+		*l = (struct uftrace_line){ 0 };
+		*valid = parse_line(*line, l);
+		return true;
+	}
+	return false;
+}
+
+/* Parses the body of a message. Returns false if its type is another one, or if it is too short. */
+static bool parse_message(struct cursor b, unsigned type, struct uftrace_line *l)
+{
+	*l = (struct uftrace_line){ .time = cursor_u64(&b) };
+	l->pid = (int32_t)cursor_u32(&b);
+	l->tid = (int32_t)cursor_u32(&b);
+	l->kind = type == 3 ? UFTRACE_LINE_TASK : type == 6 ? UFTRACE_LINE_FORK : UFTRACE_LINE_SESS;
+	if (type == 7) {
+		const uint8_t *sid = cursor_bytes(&b, 16);
+		uint32_t namelen;
+		const uint8_t *name;
+
+		cursor_u32(&b);
+		namelen = cursor_u32(&b);
+		name = cursor_bytes(&b, namelen);
+		if (sid && name) {
+			l->sid = text_make(sid, 16);
+			l->path = text_make(name, strnlen((const char *)name, namelen));
+		}
+	} else if (type == 6) {
+		/* a fork message names the parent as pid, the child as tid */
+		if (l->pid == l->tid)
+			l->pid = 0;
+	}
+	return !b.bad && (type == 3 || type == 6 || type == 7);
+}
+
+/* The head of a message, and the bytes after it. */
+struct message {
+	unsigned mark;
+	uint32_t len;
+	size_t left;
+};
+
+/*
+ * SPEC uftrace/binary-task: messages {u16 0xface, u16 type, u32 len, data}. Gets the next message
+ * and removes its bytes from `rest`. Sets `valid` if its type is one that is used. Returns false at
+ * the end, and at a damaged message, whose bytes stay in `rest` and whose head is `found`.
+ */
+static bool next_message(struct uftrace_lines *lines, struct uftrace_line *l, bool *valid,
+			 struct message *found)
+{
+	struct cursor c = cursor_make(lines->rest.p, lines->rest.len, lines->swap);
+	const uint8_t *body;
+	unsigned type;
+
+	if (!cursor_left(&c))
+		return false;
+	found->mark = cursor_u16(&c);
+	type = cursor_u16(&c);
+	found->len = cursor_u32(&c);
+	body = cursor_bytes(&c, found->len);
+	found->left = cursor_left(&c);
+	if (!body || found->mark != MESSAGE_MAGIC)
+		return false;
+	*valid = parse_message(cursor_make(body, found->len, lines->swap), type, l);
+	lines->rest = text_make(lines->rest.p + cursor_pos(&c), cursor_left(&c));
+	return true;
+}
+
+bool uftrace_next_line(struct uftrace_lines *lines, struct uftrace_line *l)
+{
+	struct message message;
+	struct text line;
+	bool valid = false;
+
+	while (!valid && lines->left &&
+	       (lines->binary ? next_message(lines, l, &valid, &message)
+			      : next_text(&lines->rest, &line, l, &valid)))
+		;
+	lines->left -= valid;
+	return valid;
+}
+
+/* Counts a line. Returns false if there are too many, or if out of memory. */
 static bool add_line(struct uftrace_data *d, const struct uftrace_line *l)
 {
-	if (!mem_grow((void **)&d->lines, &d->lines_cap, d->nlines + 1, sizeof(*d->lines),
-		      MAX_LINES))
+	if (d->nlines == MAX_LINES)
 		return false;
-	d->lines[d->nlines++] = *l;
+	if (l->kind == UFTRACE_LINE_SESS) {
+		if (!mem_grow((void **)&d->sessions, &d->sessions_cap, d->nsessions + 1,
+			      sizeof(*d->sessions), MAX_LINES))
+			return false;
+		d->sessions[d->nsessions++] = (struct uftrace_session){
+			.time = l->time,
+			.pid = l->pid,
+			.sid = l->sid,
+			.exename = l->path,
+		};
+	}
+	d->nlines++;
+	d->ndlopens += l->kind == UFTRACE_LINE_DLOP;
 	return true;
 }
 
 static void read_text(struct uftrace *u, struct text file)
 {
 	const char *start = file.p;
+	struct uftrace_line l;
 	struct text line;
+	bool valid;
 
-	while (text_line(&file, &line)) {
-		struct uftrace_line l = { 0 };
-
-		if (!text_trim(line).len || line.p[0] == '#')
-			continue;
-		if (!parse_line(line, &l) || !add_line(&u->d, &l))
+	while (next_text(&file, &line, &l, &valid))
+		if (!valid || !add_line(&u->d, &l))
 			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-task-line", "task.txt",
 				    (uint64_t)(line.p - start),
 				    "line: expected SESS, TASK, FORK or DLOP with its fields, "
 				    "found \"%.*s\"",
 				    (int)(line.len < 60 ? line.len : 60), line.p);
-	}
 }
 
-/* SPEC uftrace/binary-task: messages {u16 0xface, u16 type, u32 len, data} */
-static void read_binary(struct uftrace *u, struct text file)
+static void read_binary(struct uftrace *u, struct uftrace_lines lines)
 {
-	struct cursor c = cursor_make(file.p, file.len, u->swap);
+	const struct text file = lines.rest;
+	struct message found;
+	struct uftrace_line l;
+	bool valid;
 
-	while (cursor_left(&c)) {
-		size_t at = cursor_pos(&c);
-		unsigned mark = cursor_u16(&c), type = cursor_u16(&c);
-		uint32_t len = cursor_u32(&c);
-		const uint8_t *body = cursor_bytes(&c, len);
-		struct uftrace_line l = { 0 };
-		struct cursor b;
-
-		if (!body || mark != MESSAGE_MAGIC) {
-			diag_add(
-				&u->t->diag, DIAG_DAMAGE, "uftrace/bad-task-message", "task", at,
-				file.len - at,
-				"message: expected magic 0xface and %u bytes, found 0x%04x and %zu",
-				len, mark, cursor_left(&c));
+	while (next_message(&lines, &l, &valid, &found))
+		if (valid && !add_line(&u->d, &l))
 			return;
-		}
-		b = cursor_make(body, len, u->swap);
-		l.time = cursor_u64(&b);
-		l.pid = (int32_t)cursor_u32(&b);
-		l.tid = (int32_t)cursor_u32(&b);
-		l.kind = type == 3   ? UFTRACE_LINE_TASK
-			 : type == 6 ? UFTRACE_LINE_FORK
-				     : UFTRACE_LINE_SESS;
-		if (type == 7) {
-			const uint8_t *sid = cursor_bytes(&b, 16);
-			uint32_t namelen;
-			const uint8_t *name;
+	if (lines.rest.len)
+		diag_add(&u->t->diag, DIAG_DAMAGE, "uftrace/bad-task-message", "task",
+			 file.len - lines.rest.len, lines.rest.len,
+			 "message: expected magic 0xface and %u bytes, found 0x%04x and %zu",
+			 found.len, found.mark, found.left);
+}
 
-			cursor_u32(&b);
-			namelen = cursor_u32(&b);
-			name = cursor_bytes(&b, namelen);
-			if (sid && name) {
-				l.sid = text_make(sid, 16);
-				l.path = text_make(name, strnlen((const char *)name, namelen));
-			}
-		} else if (type == 6) {
-			/* a fork message names the parent as pid, the child as tid */
-			if (l.pid == l.tid)
-				l.pid = 0;
-		}
-		if (!b.bad && (type == 3 || type == 6 || type == 7) && !add_line(&u->d, &l))
-			return;
+static void read_lines(struct uftrace *u)
+{
+	struct uftrace_data *d = &u->d;
+	struct text file;
+
+	if (uftrace_slurp(u, "task.txt", &file)) {
+		d->lines.rest = file;
+		read_text(u, file);
+	} else if (uftrace_slurp(u, "task", &file)) {
+		d->lines = (struct uftrace_lines){ .rest = file, .binary = true, .swap = u->swap };
+		read_binary(u, d->lines);
+	} else {
+		uftrace_say(u, DIAG_NOTE, "uftrace/no-task", "task.txt", DIAG_NO_OFF,
+			    "missing: processes, sessions and libraries are unknown");
 	}
+	d->lines.left = d->nlines;
 }
 
 /* --- sessions and tasks --- */
@@ -243,12 +327,19 @@ static struct uftrace_session *find_session(const struct task_index *ix, int64_t
 
 static bool task_add_ref(struct uftrace_task *k, struct uftrace_session *s, uint64_t time)
 {
+	struct uftrace_session_ref *refs = k->refs_cap ? k->refs : NULL;
 	size_t cap = k->refs_cap;
 
-	/* Most of very many tasks have one. */
-	if (!mem_grow((void **)&k->refs, &cap, (size_t)k->nrefs + 1, sizeof(*k->refs),
-		      cap ? MAX_LINES : 1))
+	if (!k->nrefs && time == k->time) {
+		k->only = s;
+		k->nrefs = 1;
+		return true;
+	}
+	if (!mem_grow((void **)&refs, &cap, (size_t)k->nrefs + 1, sizeof(*refs), MAX_LINES))
 		return false;
+	if (!k->refs_cap && k->nrefs)
+		refs[0] = (struct uftrace_session_ref){ k->time, 0, k->only };
+	k->refs = refs;
 	k->refs_cap = (uint32_t)cap;
 	/* Until all are there `end` is the place in the file. */
 	k->refs[k->nrefs] = (struct uftrace_session_ref){ time, k->nrefs, s };
@@ -267,10 +358,17 @@ static int by_start(const void *a, const void *b)
 
 static void order_refs(struct uftrace_task *k)
 {
+	if (!k->refs_cap)
+		return;
 	if (k->nrefs)
 		qsort(k->refs, k->nrefs, sizeof(*k->refs), by_start);
 	for (size_t i = 0; i < k->nrefs; i++)
 		k->refs[i].end = i + 1 < k->nrefs ? k->refs[i + 1].start : UINT64_MAX;
+}
+
+static struct uftrace_session_ref last_ref(const struct uftrace_task *k)
+{
+	return uftrace_task_ref(k, k->nrefs - 1);
 }
 
 static struct uftrace_task *index_task(struct uftrace_data *d, struct task_index *ix, int64_t tid,
@@ -298,7 +396,6 @@ static struct uftrace_task *index_task(struct uftrace_data *d, struct task_index
  */
 static bool apply_task(struct uftrace_data *d, struct task_index *ix, const struct uftrace_line *l)
 {
-	bool fork = l->kind == UFTRACE_LINE_FORK;
 	struct uftrace_session *s = find_session(ix, l->pid, l->time);
 	struct uftrace_task *k = index_task(d, ix, l->tid, false), *leader;
 
@@ -307,33 +404,13 @@ static bool apply_task(struct uftrace_data *d, struct task_index *ix, const stru
 	k = index_task(d, ix, l->tid, true);
 	if (!k)
 		return false;
-	k->pid = fork ? l->tid : l->pid;
-	k->ppid = fork ? l->pid : 0;
+	k->of = l->pid;
+	k->forked = l->kind == UFTRACE_LINE_FORK;
 	k->time = l->time;
 	leader = index_task(d, ix, l->pid, false);
-	if (!s && leader && leader->nrefs && leader->refs[leader->nrefs - 1].start < l->time)
-		s = leader->refs[leader->nrefs - 1].session;
+	if (!s && leader && leader->nrefs && last_ref(leader).start < l->time)
+		s = last_ref(leader).session;
 	return !s || task_add_ref(k, s, l->time);
-}
-
-static bool add_sessions(struct uftrace_data *d)
-{
-	for (size_t i = 0; i < d->nlines; i++) {
-		const struct uftrace_line *l = &d->lines[i];
-
-		if (l->kind != UFTRACE_LINE_SESS)
-			continue;
-		if (!mem_grow((void **)&d->sessions, &d->sessions_cap, d->nsessions + 1,
-			      sizeof(*d->sessions), MAX_LINES))
-			return false;
-		d->sessions[d->nsessions++] = (struct uftrace_session){
-			.time = l->time,
-			.pid = l->pid,
-			.sid = l->sid,
-			.exename = l->path,
-		};
-	}
-	return true;
 }
 
 static int by_tid(const void *a, const void *b)
@@ -347,20 +424,17 @@ void uftrace_read_tasks(struct uftrace *u)
 {
 	struct uftrace_data *d = &u->d;
 	struct task_index ix = { 0 };
-	struct text file;
+	struct uftrace_lines lines;
+	struct uftrace_line l;
 	bool ok;
 
-	if (uftrace_slurp(u, "task.txt", &file))
-		read_text(u, file);
-	else if (uftrace_slurp(u, "task", &file))
-		read_binary(u, file);
-	else
-		uftrace_say(u, DIAG_NOTE, "uftrace/no-task", "task.txt", DIAG_NO_OFF,
-			    "missing: processes, sessions and libraries are unknown");
-	ok = add_sessions(d) && index_sessions(d, &ix);
-	for (size_t i = 0; ok && i < d->nlines; i++)
-		if (d->lines[i].kind == UFTRACE_LINE_TASK || d->lines[i].kind == UFTRACE_LINE_FORK)
-			ok = apply_task(d, &ix, &d->lines[i]);
+	read_lines(u);
+	ok = index_sessions(d, &ix);
+	lines = d->lines;
+	while (ok && uftrace_next_line(&lines, &l))
+		if (l.kind == UFTRACE_LINE_TASK || l.kind == UFTRACE_LINE_FORK)
+			ok = apply_task(d, &ix, &l);
+	mem_trim((void **)&d->tasks, &d->tasks_cap, d->ntasks, sizeof(*d->tasks));
 	for (size_t i = 0; i < d->ntasks; i++)
 		order_refs(&d->tasks[i]);
 	map64_free(&ix.map);
@@ -380,16 +454,18 @@ const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t ti
 static const struct uftrace_session *own_session(const struct uftrace_task *k, uint64_t time,
 						 uint64_t *from, uint64_t *until)
 {
+	struct uftrace_session_ref ref;
 	size_t lo;
 
-	bisect(lo, 0, k->nrefs, k->refs[lo].start <= time);
-	if (lo < k->nrefs && k->refs[lo].start < *until)
-		*until = k->refs[lo].start;
+	bisect(lo, 0, k->nrefs, uftrace_task_ref(k, lo).start <= time);
+	if (lo < k->nrefs && uftrace_task_ref(k, lo).start < *until)
+		*until = uftrace_task_ref(k, lo).start;
 	if (!lo)
 		return NULL;
-	if (k->refs[lo - 1].start > *from)
-		*from = k->refs[lo - 1].start;
-	return k->refs[lo - 1].session;
+	ref = uftrace_task_ref(k, lo - 1);
+	if (ref.start > *from)
+		*from = ref.start;
+	return ref.session;
 }
 
 const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d, int64_t tid,
@@ -402,14 +478,12 @@ const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d,
 	/* A damaged file may chain parents in a ring. */
 	for (int steps = 0; k && steps < MAX_ANCESTORS; steps++) {
 		const struct uftrace_session *s = own_session(k, time, from, until);
-		int64_t up;
 
 		if (s)
 			return s;
-		up = k->ppid ? k->ppid : k->pid;
-		if (!up || up == k->tid)
+		if (!k->of || k->of == k->tid)
 			break;
-		k = uftrace_task(d, up);
+		k = uftrace_task(d, k->of);
 	}
 	return NULL;
 }

@@ -74,6 +74,13 @@
  *	31          4  4  time, absolute: its bits 27 to 58
  *
  * SPEC uftrace/framing: records of type 0 to 28 are events; all else in a page frames them.
+ *
+ * SPEC uftrace/left-over: a buffer in shared memory, in the byte order of the machine.
+ *
+ *	 0  4  size         bytes of records that TID.dat does not have yet
+ *	 4  4  flags        1 new, 2 was written to TID.dat, 4 has records
+ *	 8  8  unused
+ *	16     records, as in TID.dat
  */
 #ifndef SPUR_FORMAT_UFTRACE_WIRE_H
 #define SPUR_FORMAT_UFTRACE_WIRE_H
@@ -108,6 +115,9 @@ enum {
 };
 
 enum record_type { RECORD_ENTRY, RECORD_EXIT, RECORD_LOST, RECORD_EVENT };
+
+/* A buffer in shared memory. */
+enum { SHARED_AT_SIZE = 0, SHARED_AT_FLAGS = 4, SHARED_DATA = 16, SHARED_FLAGS = 7 };
 
 /* Records of perf-cpuN.dat. */
 enum perf_type {

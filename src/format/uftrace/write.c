@@ -33,9 +33,7 @@ static const uint8_t fits_all[SPUR_KINDS] = { WRITE_FITS(SPUR_BEGIN, SPUR_NATIVE
 
 static void uft_free(struct uft *u)
 {
-	for (size_t i = 0; i < u->ntasks; i++)
-		mem_free(u->tasks[i].open);
-	mem_free(u->tasks);
+	scratch_free(u->tasks, u->tasks_cap * sizeof(*u->tasks));
 	mem_free(u->symbols);
 	mem_free(u->switches.items);
 	mem_free(u->lines.items);
@@ -105,13 +103,13 @@ static bool lane_keep(struct uft_lane *l)
 	u->deepest = l->deepest > u->deepest ? l->deepest : u->deepest;
 	if (l->kept && !kept_join(u->kept, l->kept))
 		return false;
-	if (!mem_grow((void **)&u->tasks, &u->tasks_cap, u->ntasks + l->ntasks, sizeof(*u->tasks),
-		      SIZE_MAX / sizeof(*u->tasks)))
+	if (!scratch_reserve((void **)&u->tasks, &u->tasks_cap, u->ntasks + l->ntasks,
+			  sizeof(*u->tasks)))
 		return false;
-	if (l->ntasks)
-		memcpy(u->tasks + u->ntasks, l->tasks, l->ntasks * sizeof(*l->tasks));
-	u->ntasks += l->ntasks;
-	l->ntasks = 0;
+	for (size_t i = 0; i < l->ntasks; i++) {
+		u->tasks[u->ntasks] = l->tasks[i];
+		u->tasks[u->ntasks++].open = NULL;
+	}
 	return seq_keep(&u->switches, &l->switches) && seq_keep(&u->lines, &l->lines);
 }
 

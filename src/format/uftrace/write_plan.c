@@ -314,10 +314,16 @@ static int tid_order(const void *a, const void *b)
 }
 
 struct numbers {
-	struct map64 pids, tids; /* in use: pid -> process track + 1; tid -> 1 */
+	struct map64 pids; /* in use -> process track + 1 */
+	struct key_index tids; /* in use, by tasks */
 	struct map64 processes; /* track -> pid */
 	int64_t next; /* the next number to give */
 };
+
+static uint64_t task_tid(const void *tasks, uint32_t i)
+{
+	return (uint64_t)((const struct uft_task *)tasks)[i].tid;
+}
 
 static bool is_number(int64_t n)
 {
@@ -358,7 +364,6 @@ static bool keep_tid(struct numbers *n, const struct uft *u, struct uft_task *t)
 {
 	const struct spur_track *k = write_track(u->write, t->track);
 	const struct map64_slot *pid;
-	struct map64_slot *slot;
 
 	if (k->kind != SPUR_TRACK_THREAD || !is_number(k->tid))
 		return true;
@@ -366,18 +371,16 @@ static bool keep_tid(struct numbers *n, const struct uft *u, struct uft_task *t)
 	pid = map64_find(&n->pids, (uint64_t)k->tid);
 	if (pid && pid->value != (uint64_t)t->process + 1)
 		return true;
-	slot = map64_put(&n->tids, (uint64_t)k->tid);
-	if (!slot || slot->value)
-		return slot != NULL;
-	slot->value = 1;
+	if (key_index_find(&n->tids, (uint64_t)k->tid, task_tid, u->tasks) != KEY_INDEX_NONE)
+		return true;
 	t->tid = (int32_t)k->tid;
-	return true;
+	return key_index_add(&n->tids, (uint32_t)(t - u->tasks), task_tid, u->tasks);
 }
 
 /* Numbers for what has none of its own. Returns false if out of memory or of numbers. */
 static bool give_number(struct numbers *n, struct uft *u, struct uft_task *t)
 {
-	struct map64_slot *process = map64_put(&n->processes, t->process), *slot;
+	struct map64_slot *process = map64_put(&n->processes, t->process);
 	const int64_t tid = write_track(u->write, t->track)->tid;
 
 	if (!process || n->next > INT32_MAX - 2)
@@ -385,10 +388,11 @@ static bool give_number(struct numbers *n, struct uft *u, struct uft_task *t)
 	if (!process->value)
 		process->value = t->tid ? (uint64_t)t->tid : (uint64_t)n->next++;
 	t->pid = (int32_t)process->value;
-	slot = t->tid ? NULL : map64_put(&n->tids, (uint64_t)t->pid);
-	if (slot && !slot->value) {
-		slot->value = 1;
+	if (!t->tid && key_index_find(&n->tids, (uint64_t)t->pid, task_tid, u->tasks) ==
+			       KEY_INDEX_NONE) {
 		t->tid = t->pid;
+		if (!key_index_add(&n->tids, (uint32_t)(t - u->tasks), task_tid, u->tasks))
+			return false;
 	}
 	if (!t->tid)
 		t->tid = (int32_t)n->next++;
@@ -446,7 +450,7 @@ bool uft_tasks_number(struct uft *u)
 	if (u->ntasks)
 		qsort(u->tasks, u->ntasks, sizeof(*u->tasks), tid_order);
 	map64_free(&n.pids);
-	map64_free(&n.tids);
+	key_index_free(&n.tids);
 	map64_free(&n.processes);
 	return good;
 }

@@ -187,7 +187,7 @@ static void task_seen(struct uft_task *t, uint64_t time)
 /* A record with the payload of the lane. Returns false if out of memory. */
 static bool item_put(struct uft_lane *l, struct uft_task *t, uint64_t time, uint64_t word)
 {
-	uint8_t *p = (uint8_t *)spool_room(&l->self->spool, &t->seq, RECORD + UFT_PAYLOAD);
+	uint8_t *p = (uint8_t *)spool_room(&l->self->spool, &t->seq, RECORD + l->len);
 
 	if (!p)
 		return false;

@@ -6,6 +6,7 @@
 #ifndef SPUR_FORMAT_UFTRACE_WRITING_H
 #define SPUR_FORMAT_UFTRACE_WRITING_H
 
+#include "base/key_index.h"
 #include "base/map64.h"
 #include "base/spool.h"
 #include "format/uftrace/store.h"
@@ -115,7 +116,7 @@ struct uft {
 	struct map64 by_hash; /* -> symbol */
 	struct uft_symbol **symbols;
 	size_t nsymbols, symbols_cap;
-	struct uft_task *tasks; /* of lanes that are closed */
+	struct uft_task *tasks; /* of lanes that are closed; scratch memory, as all is of a task */
 	size_t ntasks, tasks_cap;
 	struct uft_seqs {
 		struct spool_seq *items; /* of lanes that are closed */

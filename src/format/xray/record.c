@@ -7,6 +7,7 @@
 #include "format/xray/fdr.h"
 
 #include "base/mem.h"
+#include "base/spool.h"
 #include "model/class.h"
 #include "model/schema.h"
 
@@ -30,17 +31,17 @@ struct cursor {
 
 struct xray_cursors {
 	pthread_mutex_t lock;
-	struct map64 by_track; /* 1 + index in list */
-	struct cursor **list;
-	size_t count, cap;
+	struct cursor **list; /* by range; NULL: not needed yet */
+	struct cursor *last; /* the one that was needed last, or NULL */
+	struct spool spool; /* of the cursors, since there may be very many threads */
+	struct spool_seq seq;
 };
 
-static void cursor_free(struct cursor *c)
+static void cursor_close(struct cursor *c)
 {
 	mem_free(c->xf.held);
 	mem_free(c->xf.forked);
 	diag_free(&c->feed.diag);
-	mem_free(c);
 }
 
 void xray_cursors_close(struct xray *x)
@@ -49,10 +50,11 @@ void xray_cursors_close(struct xray *x)
 
 	if (!all)
 		return;
-	for (size_t i = 0; i < all->count; i++)
-		cursor_free(all->list[i]);
+	for (size_t i = 0; i < x->nranges; i++)
+		if (all->list[i])
+			cursor_close(all->list[i]);
 	pthread_mutex_destroy(&all->lock);
-	map64_free(&all->by_track);
+	spool_free(&all->spool);
 	mem_free(all->list);
 	mem_free(all);
 	x->cursors = NULL;
@@ -69,10 +71,15 @@ static struct xray_cursors *cursors_get(struct xray *x)
 	all = x->cursors;
 	if (!all) {
 		all = mem_alloc(sizeof(*all));
-		if (all && pthread_mutex_init(&all->lock, NULL) != 0) {
+		if (all)
+			all->list = mem_array(x->nranges, sizeof(struct cursor *));
+		if (all && (!all->list || pthread_mutex_init(&all->lock, NULL) != 0)) {
+			mem_free(all->list);
 			mem_free(all);
 			all = NULL;
 		}
+		if (all)
+			spool_init(&all->spool);
 		__atomic_store_n(&x->cursors, all, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&x->t->lock);
@@ -101,28 +108,39 @@ static void cursor_seek(struct cursor *c, const struct xray *x, size_t buffer)
 	ticks_init(&c->xf.ticks, x->hz, true);
 }
 
-static struct cursor *cursor_new(struct xray *x, struct xray_cursors *all, uint32_t track)
+static struct cursor *cursor_new(struct xray *x, struct xray_cursors *all,
+				 const struct xray_range *range)
 {
-	const struct xray_range *range = xray_range_of(x, track);
-	struct map64_slot *slot;
 	struct cursor *c;
 
-	if (!range || range->first == range->last)
+	if (range->first == range->last)
 		return NULL;
-	slot = map64_put(&all->by_track, track);
-	if (!slot ||
-	    !mem_grow((void **)&all->list, &all->cap, all->count + 1, sizeof(c), UINT32_MAX))
-		return NULL;
-	c = mem_alloc(sizeof(*c));
+	c = (struct cursor *)spool_room(&all->spool, &all->seq, sizeof(*c));
 	if (!c)
 		return NULL;
+	spool_add(&all->seq, sizeof(*c));
+	*c = (struct cursor){ .of = range };
 	diag_init(&c->feed.diag);
 	c->feed.state = &c->xf;
-	c->of = range;
 	cursor_seek(c, x, range->first);
-	all->list[all->count++] = c;
-	slot->value = all->count;
+	all->list[range - x->ranges] = c;
 	return c;
+}
+
+/* The thread's cursor. Returns NULL if it has no buffers, or if out of memory. */
+static struct cursor *cursor_of(struct xray *x, struct xray_cursors *all, uint32_t track)
+{
+	const struct xray_range *range;
+
+	if (all->last && all->last->of->track == track)
+		return all->last;
+	range = xray_range_of(x, track);
+	if (!range)
+		return NULL;
+	all->last = all->list[range - x->ranges];
+	if (!all->last)
+		all->last = cursor_new(x, all, range);
+	return all->last;
 }
 
 /* The thread's next row. Returns false at its end, or if out of memory. */
@@ -229,7 +247,6 @@ static bool ticks_of_time(const struct xray *x, const struct spur_event *ev, uin
 static bool summed_ticks(struct xray *x, const struct spur_event *ev, uint64_t *ticks)
 {
 	struct xray_cursors *all;
-	const struct map64_slot *slot;
 	struct cursor *c;
 	bool found;
 
@@ -244,8 +261,7 @@ static bool summed_ticks(struct xray *x, const struct spur_event *ev, uint64_t *
 	if (!all)
 		return false;
 	pthread_mutex_lock(&all->lock);
-	slot = map64_find(&all->by_track, ev->track);
-	c = slot && slot->value ? all->list[slot->value - 1] : cursor_new(x, all, ev->track);
+	c = cursor_of(x, all, ev->track);
 	found = c && cursor_ticks(c, x, ev, ticks);
 	pthread_mutex_unlock(&all->lock);
 	return found;

@@ -151,7 +151,6 @@ static void write_close(void *self)
 	for (struct xray_out_thread *th = x->threads, *next; th; th = next) {
 		next = th->next;
 		xray_paths_free(th->paths);
-		mem_free(th);
 	}
 	for (size_t i = 0; i < XRAY_USED_PAGES; i++)
 		mem_free(x->used[i]);
@@ -219,16 +218,17 @@ static struct xray_out_thread *thread_make(struct xray_lane *l, uint32_t track)
 		return NULL;
 	if (slot->value)
 		return (struct xray_out_thread *)(uintptr_t)slot->value;
-	th = mem_alloc(sizeof(*th));
-	if (!th)
-		return NULL;
-	th->track = track;
-	th->cpu = SPUR_NO_CPU;
-	th->source_end = UINT64_MAX;
 	pthread_mutex_lock(&l->x->lock);
-	th->next = l->x->threads;
-	l->x->threads = th;
-	l->x->nthreads++;
+	th = (struct xray_out_thread *)spool_room(&l->x->spool, &l->x->thread_seq, sizeof(*th));
+	if (th) {
+		spool_add(&l->x->thread_seq, sizeof(*th));
+		*th = (struct xray_out_thread){ .track = track,
+						.cpu = SPUR_NO_CPU,
+						.source_end = UINT64_MAX,
+						.next = l->x->threads };
+		l->x->threads = th;
+		l->x->nthreads++;
+	}
 	pthread_mutex_unlock(&l->x->lock);
 	slot->value = (uintptr_t)th;
 	return th;

@@ -96,7 +96,8 @@ struct xray_write {
 	uint64_t buffer_size; /* the user's; 0: none chosen */
 	struct spool spool;
 	pthread_mutex_t lock; /* of `threads` and of missing pages */
-	struct xray_out_thread *threads;
+	struct xray_out_thread *threads; /* in the spool, as there may be very many */
+	struct spool_seq thread_seq;
 	size_t nthreads;
 	/*
 	 * By class: 0: not a function that is written; else, in an XRay trace, its number there;

@@ -53,7 +53,7 @@ static bool threads_sort(struct xray_write *x)
 
 /* Numbers that are taken. */
 struct numbers {
-	struct map64 threads; /* process << 32 | thread */
+	struct key_index threads; /* by thread_key() */
 	struct map64 processes; /* of the trace -> number in the log */
 	struct map64 taken; /* numbers of processes in the log */
 	int32_t next_thread, next_process;
@@ -113,25 +113,43 @@ static bool has_processes(const struct xray_write *x)
 	return (x->version > 2 || x->target == XRAY_TO_YAML) && x->target != XRAY_TO_PROFILE;
 }
 
-/* Gives the thread its number, if that is free, or another one. Returns false if out of memory. */
-static bool thread_number(const struct xray_write *x, struct numbers *n, struct xray_out_thread *th,
-			  bool own)
+/* What tells the thread at a place of x->order from others: process << 32 | thread. */
+static uint64_t thread_key(const void *write, uint32_t i)
+{
+	const struct xray_write *x = write;
+	const struct xray_out_thread *th = x->order[i];
+
+	return (has_processes(x) ? (uint64_t)(uint32_t)th->pid << 32 : 0) | (uint32_t)th->tid;
+}
+
+static bool number_is_taken(const struct xray_write *x, const struct numbers *n,
+			    const struct xray_out_thread *th, int64_t tid)
 {
 	const uint64_t process = has_processes(x) ? (uint64_t)(uint32_t)th->pid << 32 : 0;
+
+	return key_index_find(&n->threads, process | (uint32_t)tid, thread_key, x) !=
+	       KEY_INDEX_NONE;
+}
+
+/*
+ * Gives the thread at place `i` its number, if that is free, or another one. Returns false if out
+ * of memory.
+ */
+static bool thread_number(const struct xray_write *x, struct numbers *n, uint32_t i, bool own)
+{
+	struct xray_out_thread *th = x->order[i];
 	const struct spur_track *k = write_track(x->write, th->track);
-	struct map64_slot *slot;
 
 	if (own) {
-		if (!thread_fits(k) || map64_find(&n->threads, process | (uint32_t)k->tid))
+		if (!thread_fits(k) || number_is_taken(x, n, th, k->tid))
 			return true;
 		th->tid = (int32_t)k->tid;
 	} else {
-		while (map64_find(&n->threads, process | (uint32_t)n->next_thread))
+		while (number_is_taken(x, n, th, n->next_thread))
 			n->next_thread++;
 		th->tid = n->next_thread;
 	}
-	slot = map64_put(&n->threads, process | (uint32_t)th->tid);
-	return slot != NULL;
+	return key_index_add(&n->threads, i, thread_key, x);
 }
 
 static void ids_lost(const struct xray_write *x, const struct xray_out_thread *th)
@@ -160,10 +178,10 @@ bool xray_threads_number(struct xray_write *x)
 	for (int own = 1; good && own >= 0; own--)
 		for (size_t i = 0; good && i < x->nthreads; i++)
 			if (!x->order[i]->tid)
-				good = thread_number(x, &n, x->order[i], own);
+				good = thread_number(x, &n, (uint32_t)i, own);
 	for (size_t i = 0; good && i < x->nthreads; i++)
 		ids_lost(x, x->order[i]);
-	map64_free(&n.threads);
+	key_index_free(&n.threads);
 	map64_free(&n.processes);
 	map64_free(&n.taken);
 	return good;

@@ -22,6 +22,7 @@ struct pairing {
 	struct mate *mates;
 	size_t n;
 	uint32_t *funcs[2]; /* by line */
+	size_t lines[2];
 };
 
 static int bytes_order(const char *a, size_t na, const char *b, size_t nb)
@@ -118,11 +119,17 @@ static void pair_all(struct pairing *p)
 	}
 }
 
+static void mates_free(struct pairing *p)
+{
+	mem_table_free(p->mates, p->lines[0] + p->lines[1], sizeof(*p->mates));
+	p->mates = NULL;
+}
+
 static void pairing_free(struct pairing *p)
 {
-	mem_free(p->mates);
-	mem_free(p->funcs[0]);
-	mem_free(p->funcs[1]);
+	mates_free(p);
+	for (int side = 0; side < 2; side++)
+		mem_table_free(p->funcs[side], p->lines[side], sizeof(*p->funcs[side]));
 }
 
 /* Pairs the lines of both sides. Returns false if out of memory. */
@@ -131,10 +138,12 @@ static bool pairing_run(struct pairing *p, struct diff_join *j, const struct dif
 	const size_t n = sides[0].n + sides[1].n;
 
 	p->join = j;
-	p->mates = mem_array(n, sizeof(*p->mates));
+	for (int side = 0; side < 2; side++) {
+		p->lines[side] = sides[side].n;
+		p->funcs[side] = mem_table_alloc(sides[side].n, sizeof(*p->funcs[side]));
+	}
+	p->mates = mem_table_alloc(n, sizeof(*p->mates));
 	j->groups.items = mem_array(n, sizeof(*j->groups.items));
-	p->funcs[0] = mem_array(sides[0].n, sizeof(uint32_t));
-	p->funcs[1] = mem_array(sides[1].n, sizeof(uint32_t));
 	if (!p->mates || !j->groups.items || !p->funcs[0] || !p->funcs[1])
 		return false;
 	for (int side = 0; side < 2; side++)
@@ -148,8 +157,7 @@ static bool pairing_run(struct pairing *p, struct diff_join *j, const struct dif
 	for (size_t i = 0; i < p->n; i++)
 		p->funcs[p->mates[i].side][p->mates[i].line] = p->mates[i].func;
 	/* Room for what comes next. */
-	mem_free(p->mates);
-	p->mates = NULL;
+	mates_free(p);
 	return true;
 }
 
@@ -173,8 +181,9 @@ bool diff_join_functions(struct diff_join *j, const struct diff_side *sides)
 
 	j->n = j->groups.n;
 	if (good) {
-		j->rows = mem_array(j->n, sizeof(*j->rows));
-		dists = mem_array(j->n, sizeof(*dists));
+		j->nrows = j->n;
+		j->rows = mem_table_alloc(j->nrows, sizeof(*j->rows));
+		dists = mem_table_alloc(j->n, sizeof(*dists));
 		good = j->rows && dists;
 	}
 	for (int side = 0; good && side < 2; side++)
@@ -187,7 +196,7 @@ bool diff_join_functions(struct diff_join *j, const struct diff_side *sides)
 		}
 	for (size_t i = 0; good && i < j->n; i++)
 		row_compare(&j->rows[i], dists[i]);
-	mem_free(dists);
+	mem_table_free((void *)dists, j->n, sizeof(*dists));
 	pairing_free(&p);
 	return good;
 }
@@ -198,7 +207,7 @@ bool diff_join_functions(struct diff_join *j, const struct diff_side *sides)
 static bool graft(struct diff_join *j, const struct diff_side *side, const uint32_t *funcs,
 		  uint32_t **numbers)
 {
-	*numbers = mem_array(side->tree.n, sizeof(**numbers));
+	*numbers = mem_table_alloc(side->tree.n, sizeof(**numbers));
 	return *numbers && tree_graft(&j->tree, &side->tree, funcs, *numbers);
 }
 
@@ -243,11 +252,12 @@ static bool path_rows(struct diff_join *j, const struct diff_side *sides, uint32
 	static const struct tree_visit visit = { place_row, NULL };
 	const size_t n = j->tree.n;
 
-	j->before = mem_array(n, sizeof(*j->before));
-	j->rows = mem_array(n, sizeof(*j->rows));
+	j->nrows = n;
+	j->before = mem_table_alloc(n, sizeof(*j->before));
+	j->rows = mem_table_alloc(n, sizeof(*j->rows));
 	for (int side = 0; side < 2; side++) {
-		j->values[side] = mem_array(n, sizeof(**j->values));
-		j->in[side] = mem_array(n, sizeof(**j->in));
+		j->values[side] = mem_table_alloc(n, sizeof(**j->values));
+		j->in[side] = mem_table_alloc(n, sizeof(**j->in));
 	}
 	if (!j->before || !j->rows || !j->values[0] || !j->values[1] || !j->in[0] || !j->in[1])
 		return false;
@@ -267,8 +277,8 @@ bool diff_join_paths(struct diff_join *j, const struct diff_side *sides)
 		pairing_run(&p, j, sides) && graft(j, &sides[0], p.funcs[0], &numbers[0]) &&
 		graft(j, &sides[1], p.funcs[1], &numbers[1]) && path_rows(j, sides, numbers);
 
-	mem_free(numbers[0]);
-	mem_free(numbers[1]);
+	for (int side = 0; side < 2; side++)
+		mem_table_free(numbers[side], sides[side].tree.n, sizeof(*numbers[side]));
 	pairing_free(&p);
 	return good;
 }
@@ -277,10 +287,10 @@ void diff_join_free(struct diff_join *j)
 {
 	groups_free(&j->groups);
 	tree_free(&j->tree);
-	mem_free(j->rows);
-	mem_free(j->before);
+	mem_table_free(j->rows, j->nrows, sizeof(*j->rows));
+	mem_table_free(j->before, j->nrows, sizeof(*j->before));
 	for (int side = 0; side < 2; side++) {
-		mem_free(j->values[side]);
-		mem_free(j->in[side]);
+		mem_table_free(j->values[side], j->nrows, sizeof(**j->values));
+		mem_table_free(j->in[side], j->nrows, sizeof(**j->in));
 	}
 }

@@ -21,6 +21,7 @@ struct diff_join {
 	struct groups groups; /* the functions of both; without classes and indexes */
 	struct diff_row *rows;
 	size_t n;
+	size_t nrows; /* elements of `rows`, and by path of the other arrays */
 	/* By path: */
 	struct tree tree; /* with the values of the second input */
 	struct tree_node *before; /* by node: the values of the first */

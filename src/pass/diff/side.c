@@ -5,13 +5,13 @@
 
 void diff_side_init(struct diff_side *s)
 {
-	arena_init(&s->arena);
+	arena_init_scratch(&s->arena);
 }
 
 void diff_side_free(struct diff_side *s)
 {
 	tree_free(&s->tree);
-	mem_free(s->lines);
+	mem_table_free(s->lines, s->cap, sizeof(*s->lines));
 	arena_free(&s->arena);
 }
 
@@ -33,7 +33,7 @@ struct diff_line *diff_side_add(struct diff_side *s, const struct group *group)
 	struct diff_line *line;
 	struct group *g;
 
-	if (!mem_grow((void **)&s->lines, &s->cap, s->n + 1, sizeof(*s->lines), SIZE_MAX / 2))
+	if (!mem_table_grow((void **)&s->lines, &s->cap, s->n + 1, sizeof(*s->lines), SIZE_MAX / 2))
 		return NULL;
 	line = &s->lines[s->n];
 	*line = (struct diff_line){ .group = *group };

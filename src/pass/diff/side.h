@@ -34,7 +34,7 @@ struct diff_line {
 
 /* Zero-initialise, then diff_side_init(). */
 struct diff_side {
-	struct arena arena;
+	struct arena arena; /* in scratch memory */
 	struct diff_line *lines;
 	size_t n, cap;
 	uint64_t self; /* ns, sum of all lines or nodes */

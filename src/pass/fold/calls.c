@@ -29,8 +29,8 @@ static bool stat_room(struct calls *w, uint32_t key)
 
 	if (key < before)
 		return true;
-	if (!mem_grow((void **)&w->stats, &w->nstats, (size_t)key + 1, sizeof(*w->stats),
-		      KEY_LIMIT))
+	if (!mem_table_grow((void **)&w->stats, &w->nstats, (size_t)key + 1, sizeof(*w->stats),
+			    KEY_LIMIT))
 		return false;
 	for (size_t i = before; i < w->nstats; i++)
 		w->stats[i].track = SPUR_NONE;
@@ -41,7 +41,7 @@ static bool stat_room(struct calls *w, uint32_t key)
 static uint32_t key_head(const struct calls *w, uint32_t key)
 {
 	return w->by == CALLS_BY_FUNCTION && key != CALLS_OFF_CPU ? trace_class(w->trace, key)->head
-								   : key;
+								  : key;
 }
 
 static void find_session(struct calls *w, const struct spur_event *row)
@@ -119,8 +119,8 @@ static __attribute__((noinline)) bool stat_retrack(struct calls *w, uint32_t key
 static bool stat_spread(struct calls *w, uint32_t *spread, uint64_t length)
 {
 	if (!*spread) {
-		if (!mem_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1,
-			      sizeof(*w->spreads), KEY_LIMIT))
+		if (!mem_table_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1,
+				    sizeof(*w->spreads), KEY_LIMIT))
 			return false;
 		w->spreads[w->nspreads].exact = w->want & CALLS_EXACT;
 		*spread = (uint32_t)++w->nspreads;
@@ -396,36 +396,96 @@ static inline __attribute__((always_inline)) bool fast_end(struct calls *w, stru
 }
 
 /*
- * Counts a SPAN inside which nothing begins: the track's next row comes when it is over. `*spent`
- * and `*key` as above.
+ * Counts a call of `key` that is over; `opened`: 1 if its frame was counted as open, else 0.
+ * Returns false with nothing counted if out of memory.
  */
-static inline __attribute__((always_inline)) bool fast_span(struct calls *w, struct view *v,
-							    const struct spur_event *row,
-							    uint32_t *key, uint64_t *spent,
-							    bool by_function)
+static inline __attribute__((always_inline)) bool fast_count(struct calls *w, struct call_stat *st,
+							     uint64_t length, uint64_t self,
+							     uint32_t opened, bool spread)
 {
-	const uint64_t length = row->dur < 0 ? 0 : (uint64_t)row->dur;
-	struct call_stat *st;
-
-	*key = by_function ? row->cls : v->key;
-	if (!fit_has_room(&v->fit) || *key >= v->nstats || row[1].track != v->track ||
-	    row[1].ts < row->ts || (uint64_t)row[1].ts - (uint64_t)row->ts < length ||
-	    (!by_function && row->ts >= v->until))
+	if (spread && !stat_spread(w, &st->spread, length))
 		return false;
-	st = &v->stats[*key];
-	if (unlikely(st->track != v->track) && !stat_retrack(w, *key, v->track))
-		return false;
-	*spent = length;
 	st->sum += length;
-	st->self += length;
+	st->self += self;
 	st->calls++;
 	if (unlikely(length > st->most))
 		st->most = length;
 	if (unlikely(~length > st->least))
 		st->least = ~length;
+	st->open -= opened;
 	if (unlikely(st->open))
 		st->inner += length;
-	v->fit.next[-1].child = (int64_t)((uint64_t)v->fit.next[-1].child + length);
+	return true;
+}
+
+/*
+ * Ends the SPANs on top that are over when a row comes at `ts`, as walk_due() does. Returns false
+ * if out of memory; the slow path goes on with those that are left.
+ */
+static inline __attribute__((always_inline)) bool fast_due(struct calls *w, struct view *v,
+							   int64_t ts, bool spread)
+{
+	struct pair_frame *f = v->fit.next - 1;
+
+	if (!(f->flags & PAIR_SPAN) || f->end > ts)
+		return true;
+	for (; (f->flags & PAIR_SPAN) && f->end <= ts; f--) {
+		struct call_stat *st = &v->stats[(uint32_t)f->user];
+		const uint64_t length = walk_length(f, f->end);
+		const bool outlasts = (f[-1].flags & PAIR_SPAN) && f->end > f[-1].end;
+
+		if ((unlikely(st->track != v->track) &&
+		     !stat_retrack(w, (uint32_t)f->user, v->track)) ||
+		    !fast_count(w, st, length, walk_self(f, length), 1, spread))
+			return false;
+		f[-1].child = (int64_t)((uint64_t)f[-1].child +
+					(outlasts ? walk_length(f, f[-1].end) : length));
+		v->fit.next = f;
+	}
+	if (w->pair.stacks[v->track]->spans.end <= ts)
+		w->pair.stacks[v->track]->spans.any = false;
+	return true;
+}
+
+/*
+ * Counts a SPAN that lies in what is on top: at once if the track's next row (`next`; NULL: not
+ * known) comes when it is over, else by a frame. Returns false if the slow path must.
+ */
+static inline __attribute__((always_inline)) bool fast_span(struct calls *w, struct view *v,
+							    const struct spur_event *row,
+							    const struct spur_event *next,
+							    bool by_function, bool spread)
+{
+	const uint32_t key = by_function ? row->cls : v->key;
+	struct call_stat *st;
+	struct pair_frame *f;
+	int64_t end;
+
+	if (unlikely(row->dur < 0 || (row->flags & SPUR_F_DEPTH) ||
+		     v->fit.begin != row_rest(SPUR_BEGIN, 0, 0, 0) || key >= v->nstats ||
+		     (!by_function && row->ts >= v->until) ||
+		     __builtin_add_overflow(row->ts, row->dur, &end)) ||
+	    !fast_due(w, v, row->ts, spread))
+		return false;
+	f = v->fit.next;
+	st = &v->stats[key];
+	if (unlikely(f == v->fit.limit || (f[-1].flags & PAIR_SCHED) ||
+		     ((f[-1].flags & PAIR_SPAN) && f[-1].end < end)) ||
+	    (unlikely(st->track != v->track) && !stat_retrack(w, key, v->track)))
+		return false;
+	if (next && next->track == v->track && next->ts >= end) {
+		const uint64_t length = (uint64_t)row->dur;
+
+		if (!fast_count(w, st, length, length, 0, spread))
+			return false;
+		f[-1].child = (int64_t)((uint64_t)f[-1].child + length);
+		return true;
+	}
+	st->open++;
+	*f = (struct pair_frame){ .ts = row->ts, .end = end, .cls = row->cls,
+				  .flags = PAIR_SPAN, .user = key };
+	v->fit.next++;
+	pair_span(&w->pair.stacks[v->track]->spans, row);
 	return true;
 }
 
@@ -458,12 +518,10 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 				continue;
 			}
 		}
-		if (row->kind == SPUR_SPAN && row + 1 < end &&
-		    fast_span(w, &v, row, &key, &spent, by_function)) {
-			if (spread && !stat_spread(w, &w->stats[key].spread, spent))
-				return false;
+		if (row->kind == SPUR_SPAN &&
+		    likely(fast_span(w, &v, row, row + 1 < end ? row + 1 : NULL, by_function,
+				     spread)))
 			continue;
-		}
 		if (!walk_takes(row) && row->kind != SPUR_SAMPLE)
 			continue;
 		view_store(w, &v);
@@ -584,8 +642,8 @@ static void sums_free(struct calls *w)
 {
 	for (size_t k = 0; k < w->nspreads; k++)
 		spread_free(&w->spreads[k]);
-	mem_free(w->spreads);
-	mem_free(w->stats);
+	mem_table_free(w->spreads, w->spreads_cap, sizeof(*w->spreads));
+	mem_table_free(w->stats, w->nstats, sizeof(*w->stats));
 	mem_free(w->opens);
 	w->spreads = NULL;
 	w->stats = NULL;
@@ -616,8 +674,8 @@ static bool spread_move(struct calls *w, uint32_t *to, struct calls *worker, uin
 		*to = from;
 		return true;
 	}
-	if (!mem_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1, sizeof(*w->spreads),
-		      KEY_LIMIT))
+	if (!mem_table_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1,
+			    sizeof(*w->spreads), KEY_LIMIT))
 		return false;
 	w->spreads[w->nspreads] = *s;
 	*s = (struct spread){ 0 };
@@ -633,8 +691,7 @@ static bool open_move(struct calls *w, uint32_t to, struct calls *worker, uint32
 		return true;
 	add = worker->opens[from];
 	worker->opens[from] = (struct call_open){ 0 };
-	if (!mem_grow((void **)&w->opens, &w->nopens, (size_t)to + 1, sizeof(*w->opens),
-		      KEY_LIMIT))
+	if (!mem_grow((void **)&w->opens, &w->nopens, (size_t)to + 1, sizeof(*w->opens), KEY_LIMIT))
 		return false;
 	o = &w->opens[to];
 	o->sum += add.sum;

@@ -1,6 +1,7 @@
 /* See count.h. */
 #include "pass/fold/count.h"
 #include "flow/args.h"
+#include "format/format.h"
 
 enum { CELLS = 1 << 24 };
 
@@ -13,14 +14,30 @@ static void cell_add(struct count_cell *c, uint64_t events, int64_t first, int64
 	c->events += events;
 }
 
-static struct count_cell *cell_at(struct count_cell **cells, size_t *n, size_t *cap, uint32_t id)
+/* Returns the cell of an id, of which `known` exist so far, or NULL if out of memory. */
+static struct count_cell *cell_at(struct cells *c, uint32_t id, size_t known)
 {
-	if (id < *n)
-		return &(*cells)[id];
-	if (!mem_grow((void **)cells, cap, (size_t)id + 1, sizeof(**cells), CELLS))
+	if (id < c->n)
+		return &c->items[id];
+	/* Room for all at once: growing by doubling would take twice as much. */
+	if (!mem_grow((void **)&c->items, &c->cap, id < known ? known : (size_t)id + 1,
+		      sizeof(*c->items), CELLS))
 		return NULL;
-	*n = (size_t)id + 1;
-	return &(*cells)[id];
+	c->n = (size_t)id + 1;
+	return &c->items[id];
+}
+
+/* Adds the events of a stream and track. Returns false if out of memory. */
+static bool cells_add(struct counts *c, uint32_t stream, uint32_t track, struct count_cell add)
+{
+	struct count_cell *s = cell_at(&c->streams, stream, trace_stream_count(c->trace));
+	struct count_cell *k = cell_at(&c->tracks, track, trace_track_count(c->trace));
+
+	if (!s || !k)
+		return false;
+	cell_add(s, add.events, add.first, add.last);
+	cell_add(k, add.events, add.first, add.last);
+	return true;
 }
 
 static int64_t row_end(const struct spur_event *row)
@@ -36,8 +53,15 @@ static int64_t row_end(const struct spur_event *row)
 static bool count_args(struct counts *c, const struct spur_event *row)
 {
 	const struct spur_stream *s;
-	const enum spur_status st = args_decode(c->trace, row, &c->args);
+	enum spur_status st;
+	uint32_t n;
 
+	if (c->trace->format->args_proven &&
+	    c->trace->format->args_proven(c->trace, row, &c->args, &n)) {
+		c->nargs += n;
+		return true;
+	}
+	st = args_decode(c->trace, row, &c->args);
 	c->nargs += c->args.count;
 	if (st != SPUR_WARN || !c->feed)
 		return st != SPUR_FAIL;
@@ -63,84 +87,63 @@ static bool count_rows(void *worker, struct spur_event *rows, size_t n)
 
 	for (size_t i = 0; i < n;) {
 		const uint32_t stream = rows[i].stream, track = rows[i].track;
-		struct count_cell *s = cell_at(&c->streams, &c->nstreams, &c->streams_cap, stream);
-		struct count_cell *k = cell_at(&c->tracks, &c->ntracks, &c->tracks_cap, track);
 		int64_t first = rows[i].ts, last = first;
 		const size_t from = i;
 
-		if (!s || !k)
-			return false;
 		for (; i < n && rows[i].stream == stream && rows[i].track == track; i++) {
 			const int64_t end = row_end(&rows[i]);
 
 			c->kinds[rows[i].kind < SPUR_KINDS ? rows[i].kind : SPUR_NATIVE]++;
 			first = rows[i].ts < first ? rows[i].ts : first;
 			last = end > last ? end : last;
-			if (c->want_args && rows[i].nargs && !count_args(c, &rows[i]))
+			if ((c->what & COUNT_ARGS) && rows[i].nargs && !count_args(c, &rows[i]))
 				return false;
 		}
-		cell_add(s, i - from, first, last);
-		cell_add(k, i - from, first, last);
+		if ((c->what & COUNT_CELLS) &&
+		    !cells_add(c, stream, track, (struct count_cell){ i - from, first, last }))
+			return false;
 		cell_add(&c->all, i - from, first, last);
 	}
-	return !c->want_args || mem_failures() == failures;
+	return !(c->what & COUNT_ARGS) || mem_failures() == failures;
 }
 
-/* Exchanges the tables of cells: one that is moved costs no second one. */
-static void cells_swap(struct counts *a, struct counts *b)
+/* Adds the cells of `from`, or moves them if `into` is empty: a copy would cost as much. */
+static bool cells_join(struct cells *into, struct cells *from)
 {
-	const struct counts was = *a;
-
-	a->streams = b->streams;
-	a->nstreams = b->nstreams;
-	a->streams_cap = b->streams_cap;
-	a->tracks = b->tracks;
-	a->ntracks = b->ntracks;
-	a->tracks_cap = b->tracks_cap;
-	b->streams = was.streams;
-	b->nstreams = was.nstreams;
-	b->streams_cap = was.streams_cap;
-	b->tracks = was.tracks;
-	b->ntracks = was.ntracks;
-	b->tracks_cap = was.tracks_cap;
-}
-
-static bool cells_join(struct count_cell **into, size_t *n, size_t *cap,
-		       const struct count_cell *from, size_t nfrom)
-{
-	for (size_t i = 0; i < nfrom; i++) {
-		struct count_cell *to = cell_at(into, n, cap, (uint32_t)i);
+	if (!into->items) {
+		*into = *from;
+		*from = (struct cells){ 0 };
+	}
+	for (size_t i = 0; i < from->n; i++) {
+		struct count_cell *to = cell_at(into, (uint32_t)i, from->n);
 
 		if (!to)
 			return false;
-		if (from[i].events)
-			cell_add(to, from[i].events, from[i].first, from[i].last);
+		if (from->items[i].events)
+			cell_add(to, from->items[i].events, from->items[i].first,
+				 from->items[i].last);
 	}
 	return true;
 }
 
 static bool counts_join(struct counts *to, struct counts *from)
 {
-	if (!to->streams && !to->tracks)
-		cells_swap(to, from);
 	if (from->all.events)
 		cell_add(&to->all, from->all.events, from->all.first, from->all.last);
 	for (size_t k = 0; k < SPUR_KINDS; k++)
 		to->kinds[k] += from->kinds[k];
 	to->nargs += from->nargs;
-	return cells_join(&to->streams, &to->nstreams, &to->streams_cap, from->streams,
-			  from->nstreams) &&
-	       cells_join(&to->tracks, &to->ntracks, &to->tracks_cap, from->tracks, from->ntracks);
+	return cells_join(&to->streams, &from->streams) && cells_join(&to->tracks, &from->tracks);
 }
 
 void counts_free(struct counts *c)
 {
-	mem_free(c->streams);
-	mem_free(c->tracks);
+	mem_free(c->streams.items);
+	mem_free(c->tracks.items);
 	spur_args_free(&c->args);
 }
 
-enum spur_status counts_run(struct pass_env *env, bool want_args, struct counts *out)
+enum spur_status counts_run(struct pass_env *env, unsigned what, struct counts *out)
 {
 	static const struct pipe_fold fold = { .feed_begin = count_feed, .rows = count_rows };
 	struct pipe_options opt = env->pipe;
@@ -153,7 +156,7 @@ enum spur_status counts_run(struct pass_env *env, bool want_args, struct counts 
 	opt.any_order = true;
 	for (unsigned i = 0; i < n && st == SPUR_OK; i++) {
 		workers[i].trace = env->trace;
-		workers[i].want_args = want_args;
+		workers[i].what = what;
 		states[i] = &workers[i];
 	}
 	if (st == SPUR_OK)

@@ -12,8 +12,8 @@
 
 #include "format/ctf/place.h"
 #include "format/ctf/reader.h"
-#include "render/frag.h"
 #include "style/babeltrace2/cat/span.h"
+#include "style/babeltrace2/cat/value.h"
 #include "style/babeltrace2/options.h"
 
 /* What is shown, and which names; as babeltrace2 calls them. */
@@ -39,14 +39,12 @@ enum shown_name {
 
 enum {
 	SCOPES = 3, /* of an event: common and own context, payload */
-	NESTING = 128,
-	NUMBER_ROOM = 80, /* of any number */
 	CLOCK_ROOM = 48,
 	WHEN_ROOM = 256,
 	FIRST_NEGATIVE = 1, /* `marks` of the first row before its clock's origin */
-	PIECE = 4096, /* bytes of text for which room is made at once */
-	INDEXES = 64, /* places in arrays whose text is ready */
 	MEMO = 16, /* packets, and events, whose text is at hand */
+	HEADS = 64, /* both together */
+	SECOND = 1000000000, /* ns */
 	MEMO_TEXT = 1 << 16,
 };
 
@@ -56,10 +54,7 @@ struct pretty {
 	struct spur_trace *trace;
 	struct ctf *ctf;
 	int64_t last; /* time of the previous row; no_time: no previous row */
-	struct frag_table *names; /* ", name = " by string id */
-	char indexes[INDEXES][FRAG_PIECE]; /* ", [7] = " */
-	/* Of bytes in text: 0: none; 'x': hexadecimal; else what follows the backslash */
-	uint8_t escapes[256];
+	struct pretty_values values;
 	uint64_t shown;
 	struct pens *pens;
 	const struct babeltrace2_options *opt;
@@ -76,6 +71,7 @@ struct piece {
 	const void *key; /* NULL: none yet */
 	uint64_t packet;
 	uint32_t stream;
+	uint32_t id; /* of heads: the event's number in its block */
 	uint32_t len;
 	size_t at;
 };
@@ -88,9 +84,13 @@ struct pen {
 	uint32_t marks; /* of the current row */
 	struct spur_args *args;
 	struct spur_args packet_args;
+	struct line_pen *lines; /* programs for what follows the name; NULL: values are decoded */
 	struct out text; /* of the memo */
 	struct piece events[MEMO]; /* "HOST NAME: " */
 	struct piece packets[MEMO]; /* "{ cpu_id = 0 }", or "" */
+	struct piece heads[HEADS]; /* "HOST NAME: { cpu_id = 0 }, ", for out_quick() */
+	bool usual; /* times are "[12:34:56.123456789] (+0.123456789) " */
+	int64_t base; /* when `second` begins; no_time: before the clock's origin */
 	int64_t second; /* whose `clock` is; no_time: none yet */
 	size_t clock_len;
 	char clock[CLOCK_ROOM]; /* "2025-01-31 12:34:56." */
@@ -100,289 +100,6 @@ struct pens {
 	pthread_mutex_t lock;
 	struct pen *first;
 };
-
-/* --- values --- */
-
-static void out_value(const struct pretty *p, const struct spur_value *v, struct out *o,
-		      unsigned depth, bool names);
-
-static inline void out_short(struct out *o, const char *s, size_t len)
-{
-	char *w = out_room(o, len);
-
-	if (w)
-		out_to(o, put_text(w, s, len));
-}
-
-#define out_literal(o, s) out_short((o), (s), sizeof(s) - 1)
-
-/* As in a C string: quotes, backslash and question mark too. */
-static void make_escapes(uint8_t *escapes)
-{
-	static const char from[] = "\a\b\f\n\r\t\v\033\\'\"?", to[] = "abfnrtve\\'\"?";
-
-	memset(escapes, 'x', ' ');
-	escapes[127] = 'x';
-	escapes[0] = '0';
-	for (size_t i = 0; from[i]; i++)
-		escapes[(unsigned char)from[i]] = (uint8_t)to[i];
-}
-
-/* Room: four bytes each. */
-static char *put_escaped(char *w, const uint8_t *escapes, const char *s, size_t len)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < len; i++) {
-		const unsigned char c = (unsigned char)s[i];
-
-		if (__builtin_expect(!escapes[c], 1)) {
-			*w++ = s[i];
-			continue;
-		}
-		*w++ = '\\';
-		*w++ = (char)escapes[c];
-		if (escapes[c] == 'x') {
-			*w++ = digits[c >> 4];
-			*w++ = digits[c & 15];
-		}
-	}
-	return w;
-}
-
-static void out_escaped(const struct pretty *p, const char *s, size_t len, struct out *o)
-{
-	size_t n;
-	char *w;
-
-	out_literal(o, "\"");
-	for (; len; s += n, len -= n) {
-		n = len < PIECE ? len : PIECE;
-		w = out_room(o, 4 * n);
-		if (!w)
-			return;
-		out_to(o, put_escaped(w, p->escapes, s, n));
-	}
-	out_literal(o, "\"");
-}
-
-static char *put_upper(char *w, uint64_t v)
-{
-	static const char digits[] = "0123456789ABCDEF";
-
-	w = put_literal(w, "0x");
-	for (int shift = v ? (63 - __builtin_clzll(v)) / 4 * 4 : 0; shift >= 0; shift -= 4)
-		*w++ = digits[v >> shift & 15];
-	return w;
-}
-
-static char *put_octal(char *w, uint64_t v)
-{
-	*w++ = '0';
-	for (int shift = v ? (63 - __builtin_clzll(v)) / 3 * 3 : 0; shift >= 0; shift -= 3)
-		*w++ = (char)('0' + (v >> shift & 7));
-	return w;
-}
-
-/* Room: NUMBER_ROOM. */
-static char *put_int(char *w, const struct spur_value *v, bool is_signed)
-{
-	const unsigned bits = v->size ? 8u * v->size : 64;
-	const uint64_t u = bits < 64 ? v->u & (((uint64_t)1 << bits) - 1) : v->u;
-
-	switch (v->show) {
-	case SPUR_SHOW_HEX:
-		return put_upper(w, u);
-	case SPUR_SHOW_OCTAL:
-		return put_octal(w, u);
-	case SPUR_SHOW_BINARY:
-		w = put_literal(w, "0b");
-		for (unsigned i = bits; i-- > 0;)
-			*w++ = u >> i & 1 ? '1' : '0';
-		return w;
-	default:
-		return is_signed ? put_i64(w, v->i) : put_u64(w, v->u);
-	}
-}
-
-/* Labels of a value, which are joined by a unit separator: "A" or { "A", "B" }. */
-static void out_labels(const struct pretty *p, const char *label, bool braces, struct out *o)
-{
-	struct text rest = text_of(label), one;
-	bool first = true;
-
-	if (braces)
-		out_literal(o, "{ ");
-	while (text_split(&rest, CTF_LABELS_BETWEEN, &one)) {
-		out_str(o, first ? "" : ", ");
-		out_escaped(p, one.p, one.len, o);
-		first = false;
-	}
-	if (braces)
-		out_literal(o, " }");
-}
-
-static void out_enum(const struct pretty *p, const struct spur_value *v, struct out *o)
-{
-	char *w;
-
-	/* Of flags (bit maps) the number comes first. */
-	if (v->count == CTF_ENUM_FLAGS) {
-		w = out_room(o, NUMBER_ROOM);
-		if (w)
-			out_to(o, put_upper(w, v->u));
-		if (v->label) {
-			out_char(o, ' ');
-			out_labels(p, v->label, true, o);
-		}
-		return;
-	}
-	out_literal(o, "( ");
-	if (v->label)
-		out_labels(p, v->label, strchr(v->label, CTF_LABELS_BETWEEN) != NULL, o);
-	else
-		out_literal(o, "<unknown>");
-	w = out_room(o, 2 * NUMBER_ROOM);
-	if (!w)
-		return;
-	w = put_int(put_literal(w, " : container = "), v, v->count == CTF_ENUM_SIGNED);
-	out_to(o, put_literal(w, " )"));
-}
-
-static void out_octets(const char *s, size_t len, struct out *o)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	size_t n;
-	char *w;
-
-	out_literal(o, "0x");
-	for (; len; s += n, len -= n) {
-		n = len < PIECE ? len : PIECE;
-		w = out_room(o, 2 * n);
-		for (size_t i = 0; w && i < n; i++) {
-			*w++ = digits[(unsigned char)s[i] >> 4];
-			*w++ = digits[s[i] & 15];
-		}
-		if (!w)
-			return;
-		out_to(o, w);
-	}
-}
-
-static void make_name(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
-{
-	const struct pretty *p = self;
-
-	(void)f;
-	out_literal(o, ", ");
-	out_str(o, trace_string(p->trace, row->name, NULL));
-	out_literal(o, " = ");
-}
-
-/* ", name = ", of the first item "{ name = ". */
-static void out_name(const struct pretty *p, uint32_t name, bool first, struct out *o)
-{
-	const struct frag *f = frag_seen(p->names, name);
-	char *w;
-
-	if (!f)
-		f = frag_made(p->names, name, &(struct spur_event){ .name = name });
-	if (!f) {
-		out_str(o, first ? "{ " : ", ");
-		out_str(o, trace_string(p->trace, name, NULL));
-		out_literal(o, " = ");
-		return;
-	}
-	w = out_room(o, f->len + FRAG_PIECE);
-	if (!w)
-		return;
-	out_to(o, put_frag(w, f));
-	if (first)
-		*w = '{';
-}
-
-/* ", [7] = ", of the first item "[ [0] = ". */
-static void out_index(const struct pretty *p, uint32_t i, struct out *o)
-{
-	char *w = out_room(o, NUMBER_ROOM);
-
-	if (!w)
-		return;
-	if (i >= INDEXES) {
-		out_to(o, put_literal(put_u64(put_literal(w, ", ["), i), "] = "));
-		return;
-	}
-	memcpy(w, p->indexes[i], FRAG_PIECE);
-	out_to(o, w + (i < 10 ? 8 : 9));
-	if (!i)
-		*w = '[';
-}
-
-static void make_indexes(struct pretty *p)
-{
-	for (unsigned i = 0; i < INDEXES; i++)
-		put_literal(put_u64(put_literal(p->indexes[i], ", ["), i), "] = ");
-}
-
-/* `names`: of the members, and of what is in them. */
-static void out_items(const struct pretty *p, const struct spur_value *v, struct out *o,
-		      unsigned depth, bool names)
-{
-	const bool array = v->type == SPUR_ARRAY;
-
-	if (!v->count || depth >= NESTING)
-		out_short(o, array ? "[ " : "{ ", 2);
-	for (uint32_t i = 0; i < v->count && depth < NESTING; i++) {
-		if (!names)
-			out_short(o, i ? ", " : array ? "[ " : "{ ", 2);
-		else if (array)
-			out_index(p, i, o);
-		else if (v->items[i].name)
-			out_name(p, v->items[i].name, !i, o);
-		else
-			out_literal(o, "{ ");
-		out_value(p, &v->items[i], o, depth + 1, names);
-	}
-	out_short(o, (array ? " ]" : " }") + !v->count, v->count ? 2 : 1);
-}
-
-static void out_value(const struct pretty *p, const struct spur_value *v, struct out *o,
-		      unsigned depth, bool names)
-{
-	char *w;
-
-	switch ((enum spur_type)v->type) {
-	case SPUR_NULL:
-		out_literal(o, "<none>");
-		break;
-	case SPUR_BOOL:
-		out_str(o, v->u ? "true" : "false");
-		break;
-	case SPUR_F64:
-		w = out_room(o, NUMBER_ROOM);
-		if (w)
-			out_to(o, put_g(w, v->f));
-		break;
-	case SPUR_STRING:
-		out_escaped(p, v->text, v->count, o);
-		break;
-	case SPUR_BYTES:
-		out_octets(v->text, v->count, o);
-		break;
-	case SPUR_ENUM:
-		out_enum(p, v, o);
-		break;
-	case SPUR_STRUCT:
-	case SPUR_ARRAY:
-		out_items(p, v, o, depth, names);
-		break;
-	default:
-		w = out_room(o, NUMBER_ROOM);
-		if (w)
-			out_to(o, put_int(w, v, v->type == SPUR_I64));
-		break;
-	}
-}
 
 /* --- lines --- */
 
@@ -419,6 +136,7 @@ static char *put_day(struct pen *pen, char *w, int64_t ns)
 		c = put_literal(put_u64_0(c, (uint64_t)tm.tm_sec, 2), ".");
 		pen->clock_len = (size_t)(c - pen->clock);
 		pen->second = when;
+		pen->base = ns < 0 ? no_time : (int64_t)(all - all % SECOND);
 	}
 	memcpy(w, pen->clock, sizeof(pen->clock));
 	return put_nine(w + pen->clock_len, (uint32_t)(all % 1000000000), 0);
@@ -467,6 +185,7 @@ static void piece_begin(struct pen *pen, struct piece *piece, const void *key)
 	if (pen->text.len > MEMO_TEXT) {
 		memset(pen->events, 0, sizeof(pen->events));
 		memset(pen->packets, 0, sizeof(pen->packets));
+		memset(pen->heads, 0, sizeof(pen->heads));
 		out_clear(&pen->text);
 	}
 	piece->key = key;
@@ -576,8 +295,8 @@ static void make_heading(const struct pretty *p, const struct ctf_place_of *at, 
 	out_str(o, names ? ", " : ": ");
 }
 
-static void out_event_piece(struct pen *pen, const struct spur_event *row,
-			    const struct ctf_place_of *at)
+static const struct piece *event_piece(struct pen *pen, const struct spur_event *row,
+				       const struct ctf_place_of *at)
 {
 	struct piece *piece = &pen->events[row->cls % MEMO];
 
@@ -586,7 +305,7 @@ static void out_event_piece(struct pen *pen, const struct spur_event *row,
 		make_heading(pen->p, at, &pen->text);
 		piece->len = (uint32_t)(pen->text.len - piece->at);
 	}
-	out_piece(pen, piece);
+	return piece;
 }
 
 /* What has no meaning to the reader in a packet's context, and the CPU. */
@@ -609,12 +328,11 @@ static void make_packet(struct pen *pen, const struct spur_event *row,
 		return;
 	if (pen->p->names_of & NAME_SCOPE)
 		out_str(&pen->text, "stream.packet.context = ");
-	out_items(pen->p, &v, &pen->text, 0, pen->p->names_of & NAME_CONTEXT);
+	out_items(&pen->p->values, &v, &pen->text, 0, pen->p->names_of & NAME_CONTEXT);
 }
 
-/* False: there is nothing. */
-static bool out_packet_piece(struct pen *pen, const struct spur_event *row,
-			     const struct ctf_place_of *at)
+static const struct piece *packet_piece(struct pen *pen, const struct spur_event *row,
+					const struct ctf_place_of *at)
 {
 	struct piece *piece = &pen->packets[row->stream % MEMO];
 
@@ -626,8 +344,7 @@ static bool out_packet_piece(struct pen *pen, const struct spur_event *row,
 		make_packet(pen, row, at->class->class->packet_context);
 		piece->len = (uint32_t)(pen->text.len - piece->at);
 	}
-	out_piece(pen, piece);
-	return piece->len;
+	return piece;
 }
 
 static void out_when(struct pen *pen, const struct spur_event *row)
@@ -668,23 +385,112 @@ static void out_scopes(struct pen *pen, const struct ctf_place_of *at, bool any)
 			out_literal(pen->o, ", ");
 		if (names & NAME_SCOPE)
 			out_str(pen->o, titles[scope]);
-		out_items(pen->p, &args->items[i], pen->o, 0,
+		out_items(&pen->p->values, &args->items[i], pen->o, 0,
 			  names & (scope + 1 == SCOPES ? NAME_PAYLOAD : NAME_CONTEXT));
 		any = true;
 	}
 }
 
+/* Makes what stands between an event's time and its values. */
+static __attribute__((noinline)) void make_head(struct pen *pen, const struct spur_event *row,
+						const struct line_at *line, struct piece *head)
+{
+	const struct ctf_place_of at = ctf_block_place(line->block, line->id);
+	struct out *text = &pen->text;
+	size_t name;
+
+	piece_begin(pen, head, at.class);
+	head->stream = row->stream;
+	head->packet = at.packet;
+	head->id = line->id;
+	make_heading(pen->p, &at, text);
+	name = text->len;
+	make_packet(pen, row, at.class->class->packet_context);
+	if (text->len > name && line_items(line->line))
+		out_literal(text, ", ");
+	head->len = (uint32_t)(text->len - head->at);
+}
+
+static inline const struct piece *head_piece(struct pen *pen, const struct spur_event *row,
+					     const struct line_at *line)
+{
+	struct piece *head = &pen->heads[(line->id + 8 * row->stream) % HEADS];
+
+	if (head->key != line->block->class || head->id != line->id ||
+	    head->stream != row->stream || head->packet != line->block->low)
+		make_head(pen, row, line, head);
+	return head;
+}
+
+/*
+ * As out_when(), of a time in the same second as the one before, and less than a second behind the
+ * last event. Returns false with nothing appended for other times.
+ */
+static inline bool out_usual_when(struct pen *pen, const struct spur_event *row)
+{
+	int64_t ns;
+	char *w;
+
+	if (!pen->usual || pen->marks == FIRST_NEGATIVE || pen->base == no_time ||
+	    __builtin_add_overflow(row->ts, pen->p->ctf->epoch_base, &ns) || ns < pen->base ||
+	    ns - pen->base >= SECOND || (uint64_t)row->dur >= SECOND)
+		return false;
+	w = out_room(pen->o, WHEN_ROOM);
+	if (!w)
+		return false;
+	*w++ = '[';
+	memcpy(w, pen->clock, sizeof(pen->clock));
+	w = put_nine(w + pen->clock_len, (uint32_t)(ns - pen->base), 0);
+	w = put_literal(w, "] (+0.");
+	w = put_nine(w, (uint32_t)row->dur, 0);
+	out_to(pen->o, put_literal(w, ") "));
+	return true;
+}
+
+/* A line without decoded values. Returns false with nothing appended if they are needed. */
+static bool out_quick(struct pen *pen, const struct spur_event *row)
+{
+	const struct ctf_class *class;
+	const struct piece *head;
+	struct line_at line;
+	size_t from;
+
+	if (!line_find(pen->lines, row, &line))
+		return false;
+	head = head_piece(pen, row, &line);
+	if (head->len > MEMO_TEXT / 2 || line_program_room(line.line) > MEMO_TEXT / 2 ||
+	    !out_room(pen->o, head->len + line_program_room(line.line) + 2 * WHEN_ROOM))
+		return false;
+	/* Nothing is flushed from here on, so that it can be taken back. */
+	from = pen->o->len;
+	class = line.block->class;
+	if (class->class->clock && !out_usual_when(pen, row))
+		out_when(pen, row);
+	out_piece(pen, head);
+	if (!line_write(pen->lines, &line, pen->o)) {
+		pen->o->len = pen->o->error ? pen->o->len : from;
+		return false;
+	}
+	out_literal(pen->o, "\n");
+	return true;
+}
+
 static void out_event(struct pen *pen, const struct spur_event *row)
 {
+	const struct piece *packet;
 	struct ctf_place_of at;
 	enum spur_status st;
 
+	if (pen->lines && out_quick(pen, row))
+		return;
 	if (!ctf_event_values(pen->p->ctf, row, pen->args, &at, &st))
 		return;
 	if (at.class->class->clock)
 		out_when(pen, row);
-	out_event_piece(pen, row, &at);
-	out_scopes(pen, &at, out_packet_piece(pen, row, &at));
+	out_piece(pen, event_piece(pen, row, &at));
+	packet = packet_piece(pen, row, &at);
+	out_piece(pen, packet);
+	out_scopes(pen, &at, packet->len);
 	out_literal(pen->o, "\n");
 }
 
@@ -701,8 +507,12 @@ static struct pen *pen_take(const struct pretty *p)
 	if (pen || !(pen = mem_alloc(sizeof(*pen))))
 		return pen;
 	pen->p = p;
-	pen->second = no_time;
+	pen->second = pen->base = no_time;
+	pen->usual = !(p->names_of & NAME_HEADER) && !p->opt->no_delta && !p->opt->cycles &&
+		     !p->opt->seconds;
 	out_to_memory(&pen->text);
+	if ((p->names_of & (NAME_SCOPE | NAMES_DEFAULT)) == NAMES_DEFAULT)
+		pen->lines = line_pen_new(p->trace, &pretty_words, &p->values);
 	return pen;
 }
 
@@ -722,6 +532,7 @@ static void pens_free(struct pens *pens)
 		next = pen->next;
 		out_free(&pen->text);
 		spur_args_free(&pen->packet_args);
+		line_pen_free(pen->lines);
 		mem_free(pen);
 	}
 	pthread_mutex_destroy(&pens->lock);
@@ -895,17 +706,12 @@ static void note_ignored(const struct pass_env *env)
 static enum spur_status pretty_write(struct pretty *p, struct pass_env *env)
 {
 	static const struct pipe_render render = { pretty_stage, pretty_render };
-	struct number digits; /* for the table that they share */
 	enum spur_status st = SPUR_FAIL;
 
-	p->names = frag_new(make_name, p);
-	number_init(&digits);
 	tzset();
-	make_escapes(p->escapes);
-	make_indexes(p);
-	if (p->names)
+	if (pretty_values_open(&p->values, p->trace))
 		st = pipe_run_render(env->trace, &env->pipe, &render, p, env->out);
-	frag_free(p->names);
+	pretty_values_close(&p->values);
 	spur_args_free(&p->args);
 	if (st == SPUR_FAIL)
 		return err_nomem(env->err);

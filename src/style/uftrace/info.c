@@ -197,7 +197,7 @@ static struct text program_name(const struct facts *f, int64_t tid)
 	struct text name = text_make("", 0);
 
 	if (k && k->nrefs)
-		name = style_base_name(k->refs[0].session->exename);
+		name = style_base_name(uftrace_task_ref(k, 0).session->exename);
 	return text_make(name.p, name.len < COMM_WIDTH ? name.len : COMM_WIDTH - 1);
 }
 
@@ -359,7 +359,7 @@ static uint64_t file_size(const struct spur_trace *t, int64_t tid)
 static bool has_session(const struct uftrace_task *k)
 {
 	for (size_t i = 0; i < k->nrefs; i++)
-		if (k->refs[i].session->pid == k->tid)
+		if (uftrace_task_ref(k, i).session->pid == k->tid)
 			return true;
 	return false;
 }
@@ -384,7 +384,8 @@ static void out_tasks(const struct facts *f)
 
 		out_printf(f->o, " %13llu.%09llu  %c%c     [%*lld]  ",
 			   (unsigned long long)start / 1000000000,
-			   (unsigned long long)start % 1000000000, k->tid == k->pid ? 'F' : ' ',
+			   (unsigned long long)start % 1000000000,
+			   k->tid == uftrace_task_pid(k) ? 'F' : ' ',
 			   has_session(k) ? 'S' : ' ', TID_WIDTH, (long long)k->tid);
 		out_safe(f->o, name.p, name.len);
 		out_pad(f->o, ' ', name.len < COMM_WIDTH ? COMM_WIDTH - name.len : 0);

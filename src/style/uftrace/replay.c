@@ -42,7 +42,7 @@ static bool make_tids(struct replay *r)
 {
 	size_t n = trace_track_count(r->s.trace);
 
-	r->tids = mem_array(n + 1, sizeof(*r->tids));
+	r->tids = scratch_alloc((n + 1) * sizeof(*r->tids));
 	if (!r->tids)
 		return false;
 	r->ntids = n;
@@ -189,7 +189,7 @@ static enum spur_status replay_run(struct pass_env *env)
 		st = err_nomem(env->err);
 	else if (choose_columns(&r, env->opt, env->err))
 		st = replay_lines(&r, env);
-	mem_free(r.tids);
+	scratch_free(r.tids, (r.ntids + 1) * sizeof(*r.tids));
 	for (size_t i = 0; i < TRACE_CLASS_PAGES; i++)
 		mem_free(r.names[i]);
 	arena_free(&r.arena);

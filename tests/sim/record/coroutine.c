@@ -5,9 +5,11 @@
 #include "coroutine.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 
+enum { WIPED = 6 << 10 }; /* deeper than any function goes that is called often */
 enum { KEPT = 6 }; /* registers that a call must keep, besides the stack pointer */
 
 void sim_stack_switch(void **from, void *to);
@@ -42,6 +44,15 @@ void coroutine_switch(struct coroutine *from, struct coroutine *to)
 	sim_stack_switch(&from->sp, to->sp);
 }
 
+char *coroutine_live(const struct coroutine *c, char *stack)
+{
+	char *const live = c->sp;
+	const size_t free = (size_t)(live - stack);
+
+	memset(live - (free < WIPED ? free : WIPED), 0, free < WIPED ? free : WIPED);
+	return live;
+}
+
 #else
 
 void coroutine_make(struct coroutine *c, void *stack, size_t size, void (*body)(void))
@@ -56,6 +67,12 @@ void coroutine_make(struct coroutine *c, void *stack, size_t size, void (*body)(
 void coroutine_switch(struct coroutine *from, struct coroutine *to)
 {
 	swapcontext(&from->context, &to->context);
+}
+
+char *coroutine_live(const struct coroutine *c, char *stack)
+{
+	(void)c;
+	return stack;
 }
 
 #endif

@@ -19,5 +19,10 @@ struct coroutine {
 void coroutine_make(struct coroutine *c, void *stack, size_t size, void (*body)(void));
 /* Returns when something switches back to `from`. */
 void coroutine_switch(struct coroutine *from, struct coroutine *to);
+/*
+ * The first byte of its stack that it will still use; the rest is set to zero, so that what is
+ * stored there next does not depend on what was there.
+ */
+char *coroutine_live(const struct coroutine *c, char *stack);
 
 #endif

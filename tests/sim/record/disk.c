@@ -1,5 +1,5 @@
 /* The disk of the simulated machine: files, who has mapped them, and what a crash leaves. */
-#include "machine.h"
+#include "inside.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -60,6 +60,11 @@ void disk_begin(void)
 			loose[i][j].n = 0;
 }
 
+const uint8_t *disk_bytes(void)
+{
+	return bytes[0];
+}
+
 void disk_fork(unsigned from, unsigned to)
 {
 	for (unsigned i = 0; i < nfiles; i++)
@@ -114,6 +119,78 @@ void disk_note(unsigned thread, const void *p, size_t size, const void *old, enu
 void disk_fence(unsigned thread)
 {
 	loose[thread][sim_depth()].n = 0;
+}
+
+/* --- setting back --- */
+
+static char *append(char *to, const void *p, size_t size)
+{
+	memcpy(to, p, size);
+	return to + size;
+}
+
+static const char *take(void *p, const char *from, size_t size)
+{
+	memcpy(p, from, size);
+	return from + size;
+}
+
+size_t disk_save(char *to)
+{
+	char *p = to;
+
+	p = append(p, &nfiles, sizeof(nfiles));
+	p = append(p, files, nfiles * sizeof(*files));
+	p = append(p, &nnotes, sizeof(nnotes));
+	p = append(p, &nallocated, sizeof(nallocated));
+	p = append(p, &nmapped, sizeof(nmapped));
+	for (unsigned i = 0; i < SIM_THREADS; i++)
+		for (unsigned j = 0; j < SIM_NESTED; j++) {
+			const struct loose *const l = &loose[i][j];
+
+			p = append(p, &l->n, sizeof(l->n));
+			p = append(p, l->notes, l->n * sizeof(*l->notes));
+		}
+	return (size_t)(p - to);
+}
+
+size_t disk_load(const char *from)
+{
+	const char *const begin = from;
+
+	from = take(&nfiles, from, sizeof(nfiles));
+	memset(files, 0, sizeof(files));
+	from = take(files, from, nfiles * sizeof(*files));
+	from = take(&nnotes, from, sizeof(nnotes));
+	from = take(&nallocated, from, sizeof(nallocated));
+	from = take(&nmapped, from, sizeof(nmapped));
+	for (unsigned i = 0; i < SIM_THREADS; i++)
+		for (unsigned j = 0; j < SIM_NESTED; j++) {
+			struct loose *const l = &loose[i][j];
+
+			from = take(&l->n, from, sizeof(l->n));
+			from = take(l->notes, from, l->n * sizeof(*l->notes));
+		}
+	return (size_t)(from - begin);
+}
+
+uint64_t disk_sizes(void)
+{
+	uint64_t hash = nfiles;
+
+	for (unsigned i = 0; i < nfiles; i++)
+		hash = track_hash(hash, &files[i].size, sizeof(files[i].size));
+	return hash;
+}
+
+uint64_t disk_hash(void)
+{
+	const int counts[] = { nallocated, nmapped };
+	uint64_t hash = disk_sizes();
+
+	for (unsigned i = 0; i < nfiles; i++)
+		hash = track_hash(hash, files[i].mapped, sizeof(files[i].mapped));
+	return track_hash(hash, counts, sizeof(counts));
 }
 
 /* --- what a crash leaves --- */
@@ -187,7 +264,7 @@ int sim_open(const char *path, int flags)
 {
 	const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
 
-	sim_step();
+	sim_step_seen();
 	(void)flags;
 	if (strlen(name) < 4 || strcmp(name + strlen(name) - 4, ".spb") != 0)
 		return TEXT_FD;
@@ -215,7 +292,7 @@ ssize_t sim_read(int fd, void *to, size_t size)
 	const size_t n = size < sizeof(text) - 1 ? size : sizeof(text) - 1;
 
 	(void)fd;
-	memcpy(to, text, n);
+	disk_has(to, NULL) ? sim_copy(to, text, n) : (void)sim_memcpy(to, text, n);
 	return (ssize_t)n;
 }
 
@@ -225,7 +302,8 @@ ssize_t sim_readlink(const char *path, char *to, size_t size)
 
 	(void)path;
 	assert(size >= sizeof(text));
-	memcpy(to, text, sizeof(text));
+	disk_has(to, NULL) ? sim_copy(to, text, sizeof(text))
+			   : (void)sim_memcpy(to, text, sizeof(text));
 	return sizeof(text) - 1;
 }
 
@@ -236,12 +314,18 @@ static bool fails(int *count, int at, int most)
 	return at != SIM_NEVER && n >= at && n - at < most;
 }
 
+void sim_disk_full(int n)
+{
+	sim.options.full_at = nallocated;
+	sim.options.full_for = n;
+}
+
 int sim_allocate(int fd, uint64_t off, uint64_t size)
 {
 	struct file *const f = &files[fd - FIRST_FD];
 	const struct sim_options *const o = sim_now();
 
-	sim_step();
+	sim_step_seen();
 	if (off + size > SIM_FILE_MOST || fails(&nallocated, o->full_at, o->full_for)) {
 		return o->mutant == SIM_ALLOCATE_IGNORED ? 0 : ENOSPC;
 	}
@@ -252,19 +336,26 @@ int sim_allocate(int fd, uint64_t off, uint64_t size)
 
 void sim_punch(int fd, uint64_t off, uint64_t size)
 {
-	sim_step();
+	sim_step_seen();
+	track_before(bytes[fd - FIRST_FD] + off, (size_t)size);
 	memset(bytes[fd - FIRST_FD] + off, 0, (size_t)size);
+	track_after(bytes[fd - FIRST_FD] + off, (size_t)size);
 }
 
 int sim_truncate(int fd, uint64_t size)
 {
 	struct file *const f = &files[fd - FIRST_FD];
 
-	sim_step();
+	const size_t was = f->size;
+
+	sim_step_seen();
 	if (sim_now()->mutant == SIM_TRUNCATED_SHORT)
 		size -= SIM_CHUNK;
-	if (size < f->size)
-		memset(bytes[fd - FIRST_FD] + size, 0, f->size - (size_t)size);
+	if (size < was) {
+		track_before(bytes[fd - FIRST_FD] + size, was - (size_t)size);
+		memset(bytes[fd - FIRST_FD] + size, 0, was - (size_t)size);
+		track_after(bytes[fd - FIRST_FD] + size, was - (size_t)size);
+	}
 	f->size = (size_t)size;
 	return 0;
 }
@@ -288,7 +379,7 @@ void sim_unmap(void *p, size_t size)
 	size_t off;
 	struct file *f;
 
-	sim_step();
+	sim_step_seen();
 	if (!disk_has(p, &off))
 		return;
 	f = &files[(size_t)((uint8_t *)p - bytes[0]) / SIM_FILE_MOST];

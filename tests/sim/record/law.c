@@ -4,39 +4,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
+#include "inside.h"
+
+enum { LAW_FILES = 8 };
+enum { LAW_OWN = 16 }; /* events of a thread or handler while all orders are tried */
 
 struct event {
-	uint8_t thread, depth;
-	bool tick, recorded, may_miss;
-	unsigned read; /* how often */
+	uint8_t thread, depth, file;
+	bool started, tick, recorded, may_miss;
 };
 
 static struct event events[LAW_EVENTS];
-static size_t nevents;
-static bool recording, ring;
+static unsigned times_read[LAW_EVENTS];
+static struct {
+	size_t most; /* the highest number of an event */
+	size_t started;
+	size_t gate; /* how many there were at the gate */
+	bool recording;
+	uint8_t file; /* recordings begun so far */
+} now;
+static bool ring;
 
 static struct {
 	uint64_t events, ticks, lost, sum;
-	uint64_t first[SIM_THREADS], last[SIM_THREADS]; /* events of the thread itself */
+	/* Events of the thread itself: the first one in each recording, and the last one. */
+	uint64_t first[SIM_THREADS][LAW_FILES], last[SIM_THREADS];
 	bool damage, torn, invented, twice, disorder;
 } seen;
 
 void law_begin(bool is_ring)
 {
 	ring = is_ring;
-	nevents = 0;
-	recording = false;
+	memset(events, 0, now.most * sizeof(*events));
+	memset(&now, 0, sizeof(now));
+}
+
+/* An event's number must not depend on what other threads do when all their orders are tried. */
+static size_t number_next(void)
+{
+	size_t n = now.most;
+
+	if (sim_now()->explores) {
+		n = now.gate + (sim_current() * SIM_NESTED + sim_depth()) * LAW_OWN;
+		while (events[n].started)
+			n++;
+	}
+	if (n == LAW_EVENTS)
+		abort();
+	return n;
 }
 
 uint64_t law_event(void)
 {
-	if (nevents == LAW_EVENTS)
-		abort();
-	events[nevents] = (struct event){ .thread = (uint8_t)sim_current(),
-					  .depth = (uint8_t)sim_depth(),
-					  .may_miss = !recording };
-	return ++nevents;
+	const size_t n = number_next();
+
+	events[n] = (struct event){ .started = true,
+				    .thread = (uint8_t)sim_current(),
+				    .depth = (uint8_t)sim_depth(),
+				    .file = now.file,
+				    .may_miss = !now.recording };
+	now.started++;
+	if (n >= now.most)
+		now.most = n + 1;
+	return n + 1;
 }
 
 void law_recorded(uint64_t event)
@@ -55,14 +85,21 @@ uint64_t law_tick(void)
 
 void law_recording(bool on)
 {
-	recording = on;
-	for (size_t i = 0; i < nevents && !on; i++)
+	now.recording = on;
+	for (size_t i = 0; i < now.most && !on; i++)
 		events[i].may_miss |= !events[i].recorded;
+}
+
+void law_file(void)
+{
+	now.file++;
+	if (now.file == LAW_FILES)
+		abort();
 }
 
 bool law_is_recording(void)
 {
-	return recording;
+	return now.recording;
 }
 
 char law_text(uint64_t event, size_t at)
@@ -72,14 +109,39 @@ char law_text(uint64_t event, size_t at)
 
 size_t law_started(void)
 {
-	return nevents;
+	return now.started;
+}
+
+size_t law_save(char *to)
+{
+	const size_t n = now.most * sizeof(*events);
+
+	memcpy(to, &now, sizeof(now));
+	memcpy(to + sizeof(now), events, n);
+	return sizeof(now) + n;
+}
+
+void law_load(const char *from)
+{
+	memset(events, 0, now.most * sizeof(*events));
+	memcpy(&now, from, sizeof(now));
+	memcpy(events, from + sizeof(now), now.most * sizeof(*events));
+}
+
+uint64_t law_hash(void)
+{
+	return track_hash(now.recording, events, now.most * sizeof(*events));
+}
+
+void law_gate(void)
+{
+	now.gate = now.most;
 }
 
 void law_read_begin(void)
 {
 	memset(&seen, 0, sizeof(seen));
-	for (size_t i = 0; i < nevents; i++)
-		events[i].read = 0;
+	memset(times_read, 0, now.most * sizeof(*times_read));
 }
 
 void law_read_event(uint64_t event, bool whole)
@@ -90,19 +152,19 @@ void law_read_event(uint64_t event, bool whole)
 	seen.torn |= !whole;
 	if (!whole)
 		return;
-	if (!event || event > nevents || events[event - 1].tick) {
+	if (!event || event > now.most || !events[event - 1].started || events[event - 1].tick) {
 		seen.invented = true;
 		return;
 	}
 	e = &events[event - 1];
-	seen.twice |= e->read++ != 0;
+	seen.twice |= times_read[event - 1]++ != 0;
 	seen.events++;
 	if (e->depth)
 		return;
 	seen.disorder |= event <= seen.last[e->thread];
 	seen.last[e->thread] = event;
-	if (!seen.first[e->thread])
-		seen.first[e->thread] = event;
+	if (!seen.first[e->thread][e->file])
+		seen.first[e->thread][e->file] = event;
 }
 
 void law_read_tick(void)
@@ -125,16 +187,16 @@ uint64_t law_read_sum(void)
 	return (seen.sum * 31 + seen.ticks) * 31 + seen.lost;
 }
 
-/* In a ring, those behind the thread's first one that is there. */
+/* In rings, those behind the first one that is there of the thread's in that recording. */
 static uint64_t missing_of_rings(void)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < nevents; i++) {
+	for (size_t i = 0; i < now.most; i++) {
 		const struct event *const e = &events[i];
 
-		n += e->recorded && !e->may_miss && !e->read && !e->tick && !e->depth &&
-		     i + 1 > seen.first[e->thread];
+		n += e->recorded && !e->may_miss && !times_read[i] && !e->tick && !e->depth &&
+		     i + 1 > seen.first[e->thread][e->file];
 	}
 	return n;
 }
@@ -146,12 +208,12 @@ static uint64_t missing(void)
 	if (ring)
 		return missing_of_rings();
 
-	for (size_t i = 0; i < nevents; i++) {
+	for (size_t i = 0; i < now.most; i++) {
 		const struct event *const e = &events[i];
 
 		if (!e->recorded || e->may_miss)
 			continue;
-		n += !e->tick && !e->read;
+		n += !e->tick && !times_read[i];
 		ticks += e->tick;
 	}
 	return n + (ticks > seen.ticks ? ticks - seen.ticks : 0);
@@ -159,11 +221,11 @@ static uint64_t missing(void)
 
 const char *law_check(enum law_moment moment, uint64_t in_memory)
 {
-	const uint64_t unread = nevents - seen.events - seen.ticks;
+	const uint64_t unread = now.started - seen.events - seen.ticks;
 
 	if (seen.invented)
 		return "an event is read that was never recorded";
-	if (seen.events + seen.ticks > nevents)
+	if (seen.events + seen.ticks > now.started)
 		return "more events are read than were recorded";
 	if (seen.twice)
 		return "an event is read twice";

@@ -24,6 +24,8 @@ void law_recorded(uint64_t event);
 uint64_t law_tick(void);
 /* A recording begins or ends; events at that time, and without a recording, may be missing. */
 void law_recording(bool on);
+/* The next recording begins, in a file of its own. */
+void law_file(void);
 bool law_is_recording(void);
 /* The byte at a place in the text of an event. */
 char law_text(uint64_t event, size_t at);

@@ -1,66 +1,24 @@
 /* Threads, handlers, processes and the scheduler of the simulated machine. */
-#include "machine.h"
+#include "inside.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../src/format/spur/wire.h"
-#include "coroutine.h"
-
 enum {
-	STACK = 64 << 10,
+	KEY_SHIFT = 3, /* words have 8 bytes */
 	STEPS_MOST = 400000,
-	GLOBALS_MOST = 64 << 10,
+	GLOBALS_MOST = 160 << 10,
 	RESERVED_MOST = 64 << 10,
 	CATALOG_MOST = 32 << 10,
 	STACK_MOST = 1 << 10, /* no more of it is used here */
 	LARGE = 1 << 20,
 	NULL_PAGE = 65536,
-	WORD = 8,
-	LATE = 8,
-	LATE_BYTES = 512,
 };
-
-/* Of struct core_thread; defined where that is known. */
-extern const size_t sim_busy_at, sim_lost_at;
 
 /* The library's static data, as the build puts it together. */
 extern char __start_sim_data[], __stop_sim_data[], __start_sim_bss[], __stop_sim_bss[];
-
-/* A thread or a handler, with the store that it does next. */
-struct context {
-	struct coroutine co;
-	void (*body)(void);
-	char *stack;
-	bool ended;
-	const char *pending; /* a plain store that the library does itself; NULL: none */
-	size_t pending_size;
-	bool took; /* room within a page, for the event that is being recorded */
-	char old[16]; /* what was there */
-	/* Of mutants: copies that wait for the store that should follow them. */
-	struct {
-		char *to;
-		char bytes[LATE_BYTES];
-		size_t len;
-	} late[LATE];
-	unsigned nlate;
-};
-
-/* Why a thread went back to the scheduler. */
-enum wish { WISH_SWITCH, WISH_HANDLER, WISH_CRASH, WISH_FAILED };
-
-struct thread {
-	bool exists, ended;
-	bool spins; /* waits until another thread has stored something */
-	bool timed; /* or until the time is over */
-	uint32_t *id; /* of a helper; else NULL */
-	void *specific; /* what the library is called with at its end; NULL: it is not called */
-	unsigned process, depth, handled;
-	void (*body)(void), (*handler)(void);
-	struct context contexts[SIM_NESTED];
-};
 
 /* Memory of a process. */
 struct memory {
@@ -70,20 +28,9 @@ struct memory {
 	size_t nreserved;
 };
 
-static struct {
-	struct sim_options options;
-	struct thread threads[SIM_THREADS];
-	unsigned current, process, nprocesses;
-	bool in_thread;
-	enum wish wish;
-	const char *failure;
-	uint64_t steps, state, now, taken_again;
-	struct coroutine main;
-	void (*look)(void);
-	void (*end)(void *);
-	void (*before)(void), (*parent)(void), (*child)(void);
-	size_t nreserved;
-} sim;
+struct machine sim;
+static struct late late[SIM_THREADS][SIM_NESTED][SIM_LATE];
+static char stacks[SIM_THREADS][SIM_NESTED][SIM_STACK] __attribute__((aligned(64)));
 
 static char tls[SIM_THREADS][SIM_TLS] __attribute__((aligned(64)));
 static char reserved[RESERVED_MOST] __attribute__((aligned(64)));
@@ -141,7 +88,7 @@ const char *sim_failure(void)
 	return sim.failure;
 }
 
-static struct context *running(void)
+struct context *sim_running(void)
 {
 	struct thread *const t = &sim.threads[sim.current];
 
@@ -155,11 +102,11 @@ void sim_fail(const char *what)
 	if (sim.in_thread) {
 		sim.in_thread = false;
 		sim.wish = WISH_FAILED;
-		coroutine_switch(&running()->co, &sim.main);
+		coroutine_switch(&sim_running()->co, &sim.main);
 	}
 }
 
-static uint64_t load_word(const char *p)
+uint64_t sim_load_word(const char *p)
 {
 	uint64_t v;
 
@@ -167,7 +114,7 @@ static uint64_t load_word(const char *p)
 	return v;
 }
 
-static void store_word(const char *p, uint64_t v)
+void sim_store_word(const char *p, uint64_t v)
 {
 	memcpy((char *)(uintptr_t)p, &v, sizeof(v));
 }
@@ -252,7 +199,7 @@ void *sim_reserve(size_t size)
 	return p;
 }
 
-static bool is_private(const char *p)
+bool sim_is_private(const char *p)
 {
 	return (p >= __start_sim_data && p < __stop_sim_data) ||
 	       (p >= __start_sim_bss && p < __stop_sim_bss) ||
@@ -260,10 +207,52 @@ static bool is_private(const char *p)
 	       (p >= reserved && p < reserved + RESERVED_MOST);
 }
 
+size_t sim_word(const void *p)
+{
+	const char *const c = p;
+	const size_t data = (size_t)(__stop_sim_data - __start_sim_data + SIM_WORD),
+		     bss = (size_t)(__stop_sim_bss - __start_sim_bss + SIM_WORD);
+	size_t at;
+
+	if (disk_has(p, NULL))
+		return SIM_PRIVATE_WORDS + ((size_t)(c - (const char *)disk_bytes()) >> KEY_SHIFT);
+	if (c >= __start_sim_data && c < __stop_sim_data)
+		at = (size_t)(c - __start_sim_data);
+	else if (c >= __start_sim_bss && c < __stop_sim_bss)
+		at = data + (size_t)(c - __start_sim_bss);
+	else if (c >= tls[0] && c < tls[0] + sizeof(tls))
+		at = data + bss + (size_t)(c - tls[0]);
+	else
+		at = data + bss + sizeof(tls) + (size_t)(c - reserved);
+	assert(at >> KEY_SHIFT < SIM_PRIVATE_WORDS);
+	return at >> KEY_SHIFT;
+}
+
+void sim_each_memory(void (*call)(const char *p, size_t size))
+{
+	call(__start_sim_data, (size_t)(__stop_sim_data - __start_sim_data));
+	call(__start_sim_bss, (size_t)(__stop_sim_bss - __start_sim_bss));
+	call(tls[0], sizeof(tls));
+	call(reserved, sizeof(reserved));
+	call((const char *)disk_bytes(), (size_t)SIM_FILES * SIM_FILE_MOST);
+}
+
+void sim_gate(void)
+{
+	sim.threads[sim.current].gated = true;
+	sim_leave(WISH_SWITCH);
+}
+
+void sim_open_gate(void)
+{
+	for (unsigned i = 0; i < SIM_THREADS; i++)
+		sim.threads[i].gated = false;
+}
+
 /* --- steps --- */
 
 /* The plain store that the library was about to do is done. */
-static void pending_end(struct context *c)
+void sim_pending_end(struct context *c)
 {
 	const char *const p = c->pending;
 
@@ -272,17 +261,19 @@ static void pending_end(struct context *c)
 	c->pending = NULL;
 	if (disk_has(p, NULL)) {
 		disk_note(sim.current, p, c->pending_size, c->old, SIM_PLAIN);
+		track_after(p, c->pending_size);
 		return;
 	}
 	if (sim.options.mutant == SIM_BUSY_MISSING && p == sim_tls + SIM_TLS_OWN + sim_busy_at)
 		*(bool *)(uintptr_t)p = false;
-	if (sim.options.mutant == SIM_PAGE_END_LATE && p == sim_tls + WORD && load_word(p))
-		store_word(p, load_word(p) + 2 * WORD);
+	if (sim.options.mutant == SIM_PAGE_END_LATE && p == sim_tls + SIM_WORD && sim_load_word(p))
+		sim_store_word(p, sim_load_word(p) + 2 * SIM_WORD);
+	track_after(p, c->pending_size);
 }
 
-static void leave(enum wish wish)
+void sim_leave(enum wish wish)
 {
-	struct context *const c = running();
+	struct context *const c = sim_running();
 
 	sim.wish = wish;
 	sim.in_thread = false;
@@ -292,409 +283,118 @@ static void leave(enum wish wish)
 static void step_exact(const struct thread *t)
 {
 	if (sim.options.crashes)
-		leave(WISH_CRASH);
+		sim_leave(WISH_CRASH);
 	if (sim.steps == sim.options.handler_at && t->handler)
-		leave(WISH_HANDLER);
+		sim_leave(WISH_HANDLER);
 	if (sim.steps == sim.options.switch_at)
-		leave(WISH_SWITCH);
+		sim_leave(WISH_SWITCH);
 }
 
-void sim_step(void)
+static void step_exploring(const void *p, size_t size, bool write, bool seen)
+{
+	sim.sight = explore_sight(p, size, write);
+	if (seen)
+		sim.sight = EXPLORE_ALL;
+	if (sim.sight)
+		sim_leave(WISH_CHOICE);
+	if (p)
+		explore_note(p, size, write);
+}
+
+static void step(const void *p, size_t size, bool write, bool seen)
 {
 	const struct thread *const t = &sim.threads[sim.current];
 	uint64_t r;
 
 	if (!sim.in_thread)
 		return;
-	pending_end(running());
+	sim_pending_end(sim_running());
 	if (++sim.steps > STEPS_MOST)
 		sim_fail("a thread never ends");
+	if (sim.options.explores) {
+		step_exploring(p, size, write, seen);
+		return;
+	}
 	if (sim.options.exact) {
 		step_exact(t);
 		return;
 	}
 	r = sim_random(UINT64_MAX);
 	if ((r & 1023) < sim.options.crashes)
-		leave(WISH_CRASH);
+		sim_leave(WISH_CRASH);
 	if ((r >> 10 & 1023) < sim.options.handlers && t->handler && t->depth + 1 < SIM_NESTED &&
 	    t->handled < sim.options.handlers_most)
-		leave(WISH_HANDLER);
+		sim_leave(WISH_HANDLER);
 	else if ((r >> 20 & 1023) < sim.options.switches)
-		leave(WISH_SWITCH);
+		sim_leave(WISH_SWITCH);
+}
+
+void sim_step(void)
+{
+	step(NULL, 0, false, false);
+}
+
+void sim_step_at(const void *p, size_t size, bool write)
+{
+	step(p, size, write, false);
+}
+
+void sim_step_seen(void)
+{
+	step(NULL, 0, false, true);
 }
 
 void sim_access(const void *p, size_t size, bool write)
 {
 	struct context *c;
 
-	if (!sim.in_thread || (!is_private(p) && !disk_has(p, NULL) && (uintptr_t)p > NULL_PAGE))
+	if (!sim.in_thread ||
+	    (!sim_is_private(p) && !disk_has(p, NULL) && (uintptr_t)p > NULL_PAGE))
 		return;
-	sim_step();
+	sim_step_at((uintptr_t)p <= NULL_PAGE ? NULL : p, size, write);
 	if ((uintptr_t)p <= NULL_PAGE)
 		sim_fail("an access to address 0");
 	disk_check(p, size);
 	if (!write)
 		return;
-	c = running();
+	c = sim_running();
 	if (size <= sizeof(c->old))
 		memcpy(c->old, p, size);
 	else
-		assert(is_private(p));
+		assert(sim_is_private(p));
 	c->pending = p;
 	c->pending_size = size;
-}
-
-/* --- stores of the protocol --- */
-
-/* What a store into the file is part of. */
-enum part { PART_NONE, PART_HEADER, PART_CHUNK, PART_RECORD, PART_DESCRIPTOR };
-
-static enum part part_of(const char *p, size_t *off)
-{
-	size_t at;
-
-	if (!disk_has(p, &at))
-		return PART_NONE;
-	if (at < SPB_HEADER) {
-		*off = at;
-		return PART_HEADER;
-	}
-	*off = (at - SPB_HEADER) % SIM_CHUNK;
-	if (*off < SPB_CHUNK_HEAD)
-		return PART_CHUNK;
-	p += SPB_KIND_AT - (ptrdiff_t)*off;
-	return *p == SPB_CHUNK_DESCRIPTORS ? PART_DESCRIPTOR : PART_RECORD;
-}
-
-/* True if the mutant is that this store does not happen. */
-static bool is_skipped(const char *p, uint64_t v)
-{
-	size_t off;
-	const enum part part = part_of(p, &off);
-
-	switch (sim.options.mutant) {
-	case SIM_SEQUENCE_SKIPPED:
-		return part == PART_CHUNK && off == SPB_SEQUENCE_AT;
-	case SIM_FILE_LOST_SKIPPED:
-		return part == PART_HEADER && off == SPB_LOST_AT;
-	case SIM_CHUNK_LOST_SKIPPED:
-		return part == PART_CHUNK && off == SPB_CHUNK_LOST_AT;
-	case SIM_RESERVED_SKIPPED:
-		return part == PART_RECORD && (v & 15) == SPB_RESERVED;
-	case SIM_COMMIT_SKIPPED:
-		return part == PART_RECORD && (v & 15) == SPB_EVENT && !sim_random(4);
-	case SIM_DESCRIPTOR_SKIPPED:
-		return part == PART_DESCRIPTOR && !sim_random(2);
-	default:
-		return false;
-	}
-}
-
-/* True if the mutant is that this copy comes after the store that should follow it. */
-static bool is_late(const char *p)
-{
-	size_t off;
-	const enum part part = part_of(p, &off);
-
-	switch (sim.options.mutant) {
-	case SIM_SEQUENCE_FIRST:
-		return part == PART_CHUNK && off < SPB_CLOSE_AT && off != SPB_STATE_AT;
-	case SIM_MAGIC_FIRST:
-		return part == PART_HEADER && off < SPB_END_AT;
-	case SIM_COMMIT_FIRST:
-		return part == PART_RECORD;
-	case SIM_DESCRIPTOR_FIRST:
-		return part == PART_DESCRIPTOR;
-	default:
-		return false;
-	}
-}
-
-static void store_now(char *p, const void *bytes, size_t size, enum sim_order order)
-{
-	char old[16];
-
-	disk_check(p, size);
-	memcpy(old, p, size);
-	memcpy(p, bytes, size);
-	if (disk_has(p, NULL))
-		disk_note(sim.current, p, size, old, order);
-}
-
-static void copy_now(char *to, const char *from, size_t len)
-{
-	while (len) {
-		const size_t room = WORD - (uintptr_t)to % WORD, n = len < room ? len : room;
-
-		sim_step();
-		store_now(to, from, n, SIM_PLAIN);
-		to += n;
-		from += n;
-		len -= n;
-	}
-}
-
-void sim_copy(void *to, const void *from, size_t len)
-{
-	struct context *const c = running();
-	size_t off = 0;
-
-	if (!sim.in_thread) {
-		memcpy(to, from, len);
-		return;
-	}
-	if (sim.options.mutant != SIM_NONE && is_skipped(to, 0))
-		return;
-	if (sim.options.mutant != SIM_NONE && is_late(to) && c->nlate < LATE && len <= LATE_BYTES) {
-		c->late[c->nlate].to = to;
-		c->late[c->nlate].len = len;
-		memcpy(c->late[c->nlate++].bytes, from, len);
-		return;
-	}
-	copy_now(to, from, len);
-	if (sim.options.mutant == SIM_UNMAPPED_AT_ONCE && part_of(to, &off) == PART_CHUNK &&
-	    off == SPB_STATE_AT)
-		sim_unmap((char *)to - off, SIM_CHUNK);
-}
-
-uint64_t sim_load(const void *p, size_t size)
-{
-	uint64_t v = 0;
-
-	sim_access(p, size, false);
-	memcpy(&v, p, size);
-	return v;
-}
-
-/* A release store, or an exchange, that other threads may see. */
-static void released(void)
-{
-	if (!sim.in_thread)
-		return;
-	if (sim.options.mutant != SIM_RELEASE_MISSING)
-		disk_fence(sim.current);
-	for (unsigned i = 0; i < SIM_THREADS; i++)
-		sim.threads[i].spins = false;
-}
-
-void sim_store(void *p, uint64_t v, size_t size, enum sim_order order)
-{
-	struct context *const c = running();
-	size_t off;
-
-	if (!sim.in_thread) {
-		memcpy(p, &v, size);
-		return;
-	}
-	sim_step();
-	if (sim.options.mutant == SIM_RELEASE_MISSING)
-		order = SIM_PLAIN;
-	if (sim.options.mutant != SIM_NONE && is_skipped(p, v))
-		return;
-	store_now(p, &v, size, order);
-	if (!disk_has(p, NULL))
-		released();
-	while (c->nlate && part_of(p, &off) == part_of(c->late[c->nlate - 1].to, &off)) {
-		c->nlate--;
-		copy_now(c->late[c->nlate].to, c->late[c->nlate].bytes, c->late[c->nlate].len);
-	}
-}
-
-void sim_store_pointer(void *p, const void *v)
-{
-	if (sim.in_thread && sim.options.mutant == SIM_END_KEPT && !v)
-		return;
-	sim_store(p, (uint64_t)(uintptr_t)v, sizeof(v), SIM_RELEASE);
-}
-
-uint64_t sim_add(uint64_t *p, uint64_t v)
-{
-	const bool at = (char *)p == sim_tls,
-		   lost = (char *)p == sim_tls + SIM_TLS_OWN + sim_lost_at;
-	const bool less = (int64_t)v < 0;
-	uint64_t old;
-
-	if (!sim.in_thread)
-		return (*p += v) - v;
-	sim_access(p, sizeof(*p), false);
-	old = *p;
-	if ((sim.options.mutant == SIM_LOST_NOT_RESET && lost && less) ||
-	    (sim.options.mutant == SIM_LOST_NOT_COUNTED && lost && !less) ||
-	    (sim.options.mutant == SIM_TAKEN_BACK_SKIPPED && at && less))
-		return old;
-	if (sim.options.mutant == SIM_ADD_IN_TWO_STEPS)
-		sim_step();
-	*p = old + v;
-	if (at && !less) {
-		sim.taken_again += running()->took;
-		running()->took = old % SIM_PAGE && old % SIM_PAGE + v <= SIM_PAGE;
-	}
-	return old;
-}
-
-uint64_t sim_taken_again(void)
-{
-	return sim.taken_again;
-}
-
-bool sim_cas(uint32_t *p, uint32_t from, uint32_t to)
-{
-	const bool is_lock = from == 0 && to == 1;
-
-	sim_access(p, sizeof(*p), false);
-	if (*p != from && !(is_lock && sim.in_thread && sim.options.mutant == SIM_LOCK_MISSING))
-		return false;
-	*p = to;
-	released();
-	return true;
-}
-
-uint32_t sim_swap32(uint32_t *p, uint32_t v, bool adds)
-{
-	const uint32_t old = (uint32_t)sim_load(p, sizeof(*p));
-
-	*p = adds ? old + v : v;
-	released();
-	return old;
-}
-
-void sim_set32(uint32_t *p, uint32_t bits, bool on)
-{
-	const uint32_t old = (uint32_t)sim_load(p, sizeof(*p));
-
-	*p = on ? old | bits : old & ~bits;
-	released();
-}
-
-void sim_wipe(void *p, size_t len)
-{
-	static const char zeros[SIM_CHUNK];
-
-	assert(len <= sizeof(zeros));
-	copy_now(p, zeros, len);
-}
-
-void sim_fence(void)
-{
-	sim_step();
-	if (sim.in_thread && sim.options.mutant != SIM_FENCE_MISSING)
-		disk_fence(sim.current);
-}
-
-void sim_acknowledge(void)
-{
-	pending_end(running());
-	disk_fence(sim.current);
-	running()->took = false;
-}
-
-/* --- the rest of what the library asks for --- */
-
-uint64_t sim_clock(clockid_t which)
-{
-	sim_step();
-	return ++sim.now + (which == CLOCK_REALTIME ? UINT64_C(1000000000000) : 0);
-}
-
-/* The thread waits for a lock: it need not run before another one has stored something. */
-void sim_yield(void)
-{
-	sim.threads[sim.current].spins = true;
-	sim.threads[sim.current].timed = false;
-	leave(WISH_SWITCH);
-}
-
-void sim_wait(uint32_t *p, uint32_t seen)
-{
-	sim_access(p, sizeof(*p), false);
-	if (*p != seen)
-		return;
-	sim.threads[sim.current].spins = true;
-	sim.threads[sim.current].timed = true;
-	leave(WISH_SWITCH);
-}
-
-void sim_wake(void)
-{
-	sim_step();
-	released();
-}
-
-uint32_t sim_tid(void)
-{
-	sim_step();
-	return 100 + sim.current;
-}
-
-uint32_t sim_pid(void)
-{
-	sim_step();
-	return 10 + sim.process;
-}
-
-const char *sim_getenv(const char *name)
-{
-	(void)name;
-	return NULL;
-}
-
-void sim_once(void (*init)(void))
-{
-	if (!sim.before)
-		init();
-}
-
-int sim_key(void *key, void (*end)(void *))
-{
-	(void)key;
-	sim.end = end;
-	return 0;
-}
-
-int sim_set(void *value)
-{
-	sim.threads[sim.current].specific = value;
-	return 0;
-}
-
-int sim_atfork(void (*before)(void), void (*parent)(void), void (*child)(void))
-{
-	sim.before = before;
-	sim.parent = parent;
-	sim.child = child;
-	return 0;
+	track_before(p, size);
 }
 
 /* --- threads --- */
 
 static void context_run(void)
 {
-	running()->body();
+	sim_running()->body();
 	if (sim.threads[sim.current].id) {
+		track_before(sim.threads[sim.current].id, sizeof(uint32_t));
 		*sim.threads[sim.current].id = 0;
-		released();
+		track_after(sim.threads[sim.current].id, sizeof(uint32_t));
+		sim_wake(sim.threads[sim.current].id);
 	} else if (!sim_depth() && sim.threads[sim.current].specific) {
 		sim.end(sim.threads[sim.current].specific);
 	}
-	pending_end(running());
+	sim_pending_end(sim_running());
 	disk_fence(sim.current);
-	running()->ended = true;
-	leave(WISH_SWITCH);
+	sim_running()->ended = true;
+	sim_leave(WISH_SWITCH);
 	abort(); /* A context that has ended is never chosen again. */
 }
 
 static void context_make(struct context *c, void (*body)(void))
 {
-	if (!c->stack)
-		c->stack = malloc(STACK);
-	if (!c->stack)
-		abort();
 	c->body = body;
 	c->ended = false;
 	c->pending = NULL;
 	c->took = false;
 	c->nlate = 0;
-	coroutine_make(&c->co, c->stack, STACK, context_run);
+	coroutine_make(&c->co, c->stack, SIM_STACK, context_run);
 }
 
 static unsigned thread_new(unsigned process, void (*body)(void), void (*handler)(void))
@@ -708,7 +408,11 @@ static unsigned thread_new(unsigned process, void (*body)(void), void (*handler)
 		abort();
 	t = &sim.threads[n];
 	t->exists = true;
-	t->ended = t->spins = false;
+	t->ended = t->spins = t->gated = false;
+	for (unsigned i = 0; i < SIM_NESTED; i++) {
+		t->contexts[i].late = late[n][i];
+		t->contexts[i].stack = stacks[n][i];
+	}
 	t->process = process;
 	t->depth = t->handled = 0;
 	t->handler = handler;
@@ -728,8 +432,10 @@ void sim_helper(void (*run)(void), uint32_t *id)
 	const unsigned n = thread_new(sim.process, run, NULL);
 
 	sim.threads[n].id = id;
+	track_before(id, sizeof(*id));
 	*id = 100 + n;
-	sim_step();
+	track_after(id, sizeof(*id));
+	sim_step_seen();
 }
 
 static void (*child_body)(void);
@@ -747,7 +453,7 @@ void sim_fork(void (*body)(void))
 
 	assert(child < SIM_PROCESSES);
 	sim.before();
-	pending_end(running());
+	sim_pending_end(sim_running());
 	disk_fence(sim.current);
 	memory_save(child);
 	disk_fork(sim.process, child);
@@ -755,6 +461,14 @@ void sim_fork(void (*body)(void))
 	t = thread_new(child, child_run, NULL);
 	memcpy(saved[child]->tls[t], tls[sim.current], SIM_TLS);
 	sim.parent();
+}
+
+void sim_settle(void)
+{
+	for (unsigned i = 0; i < SIM_THREADS; i++)
+		while (sim.threads[i].exists && sim.threads[i].id && !sim.threads[i].ended &&
+		       !sim.threads[i].spins && !sim.failure)
+			sim_go(i);
 }
 
 void sim_begin(const struct sim_options *options)
@@ -773,6 +487,8 @@ void sim_begin(const struct sim_options *options)
 	sim.options = *options;
 	sim.current = sim.process = 0;
 	sim.nprocesses = 1;
+	sim.lock = NULL;
+	sim.holder = SIM_THREADS;
 	sim.failure = NULL;
 	sim.look = NULL;
 	sim.steps = sim.taken_again = 0;
@@ -804,7 +520,7 @@ static unsigned choose(bool *all_ended)
 		for (unsigned i = 0; i < SIM_THREADS; i++) {
 			const struct thread *const t = &sim.threads[i];
 
-			if (!t->exists || t->ended)
+			if (!t->exists || t->ended || t->gated)
 				continue;
 			*all_ended &= t->id != NULL;
 			if (!t->spins || (pass && t->timed))
@@ -819,7 +535,16 @@ static unsigned choose(bool *all_ended)
 	return can[sim.options.exact ? 0 : sim_random(n)];
 }
 
-static void run(unsigned thread)
+/* The context of the thread that ran has ended: what it interrupted goes on. */
+static void context_end(struct thread *t)
+{
+	if (t->depth)
+		t->depth--;
+	else
+		t->ended = true;
+}
+
+void sim_go(unsigned thread)
 {
 	struct thread *const t = &sim.threads[thread];
 
@@ -832,17 +557,19 @@ static void run(unsigned thread)
 	t->spins = false;
 	sim_tls = tls[thread];
 	sim.in_thread = true;
-	coroutine_switch(&sim.main, &running()->co);
+	coroutine_switch(&sim.main, &sim_running()->co);
 	sim_tls = first_tls;
+	if (sim_running()->ended)
+		context_end(t);
 }
 
-/* The context of the thread that ran has ended: what it interrupted goes on. */
-static void context_end(struct thread *t)
+void sim_interrupt(unsigned thread)
 {
-	if (t->depth)
-		t->depth--;
-	else
-		t->ended = true;
+	struct thread *const t = &sim.threads[thread];
+
+	t->depth++;
+	t->handled++;
+	context_make(&t->contexts[t->depth], t->handler);
 }
 
 const char *sim_run(void)
@@ -851,23 +578,17 @@ const char *sim_run(void)
 	unsigned next = choose(&ended);
 
 	while (!ended && !sim.failure) {
-		struct thread *const t = &sim.threads[next];
-
 		if (next == SIM_THREADS) {
 			sim.failure = "every thread waits for the lock";
 			break;
 		}
-		run(next);
-		if (running()->ended)
-			context_end(t);
+		sim_go(next);
 		if (sim.failure)
 			break;
 		if (sim.wish == WISH_CRASH) {
 			sim.look();
 		} else if (sim.wish == WISH_HANDLER) {
-			t->depth++;
-			t->handled++;
-			context_make(running(), t->handler);
+			sim_interrupt(next);
 		} else {
 			next = choose(&ended);
 		}

@@ -49,6 +49,7 @@ enum {
 	X(PAGE_END_LATE, "a page ends a record behind its end")                                \
 	X(DESCRIPTOR_FIRST, "a descriptor's size is stored before its body")                   \
 	X(DESCRIPTOR_SKIPPED, "a descriptor's size is not stored")                             \
+	X(STRING_LATE, "a string is stored behind the event that names it")                    \
 	X(ALLOCATE_IGNORED, "the library does not notice that the disk is full")               \
 	X(LOCK_MISSING, "the lock is given to anyone")                                         \
 	X(BUSY_MISSING, "a handler does not see that its thread is in the library")            \
@@ -78,6 +79,7 @@ struct sim_options {
 	 */
 	bool exact;
 	uint64_t switch_at, handler_at;
+	bool explores; /* explore.h says what comes next */
 	int full_at; /* the number of the allocation from which on the disk is full, or SIM_NEVER */
 	int full_for; /* how many fail */
 	int map_fails_at, map_fails_for; /* the same of mappings */
@@ -119,6 +121,13 @@ void sim_acknowledge(void);
 const char *sim_thread_memory(unsigned thread);
 /* The sum of what a variable of the library is in all processes. */
 uint64_t sim_sum(const uint64_t *variable);
+/* The thread waits until sim_open_gate(); sim_run() ends when all that are left do. */
+void sim_gate(void);
+void sim_open_gate(void);
+/* From here on some allocations fail. */
+void sim_disk_full(int n);
+/* Runs the helper until it waits. */
+void sim_settle(void);
 
 /* --- the disk after a crash --- */
 
@@ -146,13 +155,16 @@ uint32_t sim_swap32(uint32_t *p, uint32_t v, bool adds);
 /* Sets or clears bits. */
 void sim_set32(uint32_t *p, uint32_t bits, bool on);
 bool sim_cas(uint32_t *p, uint32_t from, uint32_t to);
+bool sim_cas64(uint64_t *p, uint64_t from, uint64_t to);
 void sim_copy(void *to, const void *from, size_t len);
 void sim_wipe(void *p, size_t len);
 void sim_fence(void);
 uint64_t sim_clock(clockid_t which);
 void sim_yield(void);
 void sim_wait(uint32_t *p, uint32_t seen);
-void sim_wake(void);
+/* Wakes those that wait for that word. */
+void sim_wake(const uint32_t *p);
+int sim_prctl(int option, void *to);
 /* A thread that no signal reaches and that keeps no process from ending; *id is 0 when it has. */
 void sim_helper(void (*run)(void), uint32_t *id);
 uint32_t sim_tid(void);

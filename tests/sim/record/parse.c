@@ -2,6 +2,7 @@
  * A reader of recordings by docs/formats/spur.md, made only to check the library's: no part of it
  * is shared. It knows the sites of scenario.c by their names.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ enum {
 	PAGE = 4096,
 	HEAD = 64,
 	SITES = 16,
+	STRINGS = 16,
 	RECORDS = 4096,
 };
 
@@ -22,6 +24,11 @@ struct record {
 };
 
 static char names[SITES][16];
+static struct {
+	uint64_t id;
+	char text[16];
+} strings[STRINGS];
+static size_t nstrings;
 static struct record records[RECORDS];
 static size_t nrecords;
 
@@ -58,6 +65,20 @@ static void site(const uint8_t *p, size_t size)
 	names[n][len] = '\0';
 }
 
+/* A number, then a text. */
+static void string(const uint8_t *p, size_t size)
+{
+	const size_t len = size < 18 ? size : number(p + 16, 2);
+
+	if (18 + len > size || len >= sizeof(strings[0].text) || nstrings == STRINGS) {
+		law_read_damage();
+		return;
+	}
+	strings[nstrings].id = number(p + 8, 8);
+	memcpy(strings[nstrings].text, p + 18, len);
+	strings[nstrings++].text[len] = '\0';
+}
+
 static void descriptors(const uint8_t *chunk, size_t chunk_size)
 {
 	for (size_t page = 0; page < chunk_size; page += PAGE) {
@@ -76,6 +97,8 @@ static void descriptors(const uint8_t *chunk, size_t chunk_size)
 				law_read_damage();
 			if (number(chunk + at + 4, 4) == 1)
 				site(chunk + at, size);
+			if (number(chunk + at + 4, 4) == 8)
+				string(chunk + at, size);
 			at += size;
 		}
 	}
@@ -164,6 +187,21 @@ static int by_sequence(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
+/* "string ." of an event. */
+static bool is_string(const char *text, uint64_t event)
+{
+	return strncmp(text, "string ", 7) == 0 && text[7] == law_text(event % 3, 0) && !text[8];
+}
+
+/* The string of an id; 0 is that of a string that had no room. */
+static bool is_id(uint64_t id, uint64_t event)
+{
+	for (size_t i = 0; i < nstrings; i++)
+		if (strings[i].id == id)
+			return is_string(strings[i].text, event);
+	return !id;
+}
+
 /* A number and its complement; or a number and texts. */
 static void tell(const struct record *r)
 {
@@ -173,6 +211,10 @@ static void tell(const struct record *r)
 
 	if (strcmp(name, "tick") == 0) {
 		law_read_tick();
+	} else if (strcmp(name, "unnamed") == 0 || is_string(name, event)) {
+		law_read_event(event, whole && r->words == 2 && number(r->p + 8, 8) == ~event);
+	} else if (strcmp(name, "string") == 0) {
+		law_read_event(event, whole && r->words == 2 && is_id(number(r->p + 8, 8), event));
 	} else if (strcmp(name, "pair") == 0) {
 		law_read_event(event, whole && r->words == 2 && number(r->p + 8, 8) == ~event);
 	} else if (strcmp(name, "text") == 0 || strcmp(name, "large") == 0) {
@@ -195,7 +237,7 @@ void parse(const uint8_t *file, size_t size)
 	const size_t chunk_size = size >= HEADER ? number(file + 8, 4) : 0;
 
 	memset(names, 0, sizeof(names));
-	nrecords = 0;
+	nrecords = nstrings = 0;
 	if (size < HEADER || memcmp(file, "SPURSPB1", 8) != 0)
 		return;
 	if (chunk_size < PAGE || chunk_size & (chunk_size - 1)) {

@@ -13,6 +13,8 @@ const size_t sim_lost_at = offsetof(struct core_thread, lost);
 _Static_assert(SIM_TLS_OWN + sizeof(struct core_thread) <= SIM_TLS, "SIM_TLS is too small");
 _Static_assert(sizeof(struct spur_trace_place) <= SIM_TLS_OWN, "SIM_TLS_OWN is too small");
 
+enum { PAIR_SIZE = 3 * SPB_WORD }; /* of the event that pair() records */
+
 static struct scenario now;
 
 void scenario_set(const struct scenario *s)
@@ -49,6 +51,31 @@ static void text(void)
 	law_recorded(n);
 }
 
+/* One of a few strings that all threads use, and that all may meet first. */
+static uint64_t string(uint64_t n)
+{
+	char s[] = "string .";
+
+	s[7] = law_text(n, 0);
+	return spur_trace_string(s);
+}
+
+static void by_id(void)
+{
+	const uint64_t n = law_event();
+
+	SPUR_TRACE_INSTANT("sim", "string", (U64, "n", n), (STRING, "text", string(n % 3)));
+	law_recorded(n);
+}
+
+static void named(void)
+{
+	const uint64_t n = law_event();
+
+	SPUR_TRACE_INSTANT_NAMED("sim", string(n % 3), (U64, "n", n), (U64, "not", ~n));
+	law_recorded(n);
+}
+
 static void large(void)
 {
 	const uint64_t n = law_event();
@@ -65,7 +92,9 @@ static void large(void)
 
 static void record(void)
 {
-	if (sim_random(16) < now.large)
+	if (now.strings && sim_random(3))
+		sim_random(2) ? by_id() : named();
+	else if (sim_random(16) < now.large)
 		large();
 	else if (sim_random(2))
 		pair();
@@ -81,14 +110,6 @@ void scenario_writer(void)
 		record();
 }
 
-void scenario_handler(void)
-{
-	if (sim_random(2))
-		pair();
-	else
-		tick();
-}
-
 static void start(void)
 {
 	const struct spur_trace_options options = {
@@ -99,7 +120,57 @@ static void start(void)
 
 	if (why && sim_now()->full_at == SIM_NEVER && sim_now()->map_fails_at == SIM_NEVER)
 		sim_fail("the recording does not begin");
+	if (!why)
+		law_file();
 	law_recording(!why);
+}
+
+/* Records events until the page has no room for another one. */
+static void fill(void)
+{
+	large();
+	while (spur_trace_here.end - spur_trace_here.at >= PAIR_SIZE)
+		pair();
+}
+
+void scenario_gated(void)
+{
+	const unsigned thread = sim_current();
+
+	for (unsigned i = 0; i < now.pages[thread]; i++)
+		fill();
+	if (now.begun[thread])
+		pair();
+	sim_gate();
+	for (unsigned i = 0; i < now.behind[thread]; i++)
+		if (now.ticks)
+			tick();
+		else
+			now.strings ? by_id() : pair();
+}
+
+void scenario_gated_first(void)
+{
+	sim_gate();
+	start();
+	pair();
+}
+
+void scenario_ender(void)
+{
+	sim_gate();
+	law_recording(false);
+	spur_trace_stop();
+}
+
+void scenario_handler(void)
+{
+	if (now.strings && sim_random(2))
+		sim_random(2) ? by_id() : named();
+	else if (sim_random(2))
+		pair();
+	else
+		tick();
 }
 
 void scenario_start(void)
@@ -125,6 +196,12 @@ void scenario_switcher(void)
 	law_recording(false);
 	spur_trace_stop();
 	start();
+}
+
+void scenario_gated_switcher(void)
+{
+	sim_gate();
+	scenario_switcher();
 }
 
 void scenario_pauser(void)

@@ -2,13 +2,22 @@
 #ifndef SPUR_TESTS_SIM_RECORD_SCENARIO_H
 #define SPUR_TESTS_SIM_RECORD_SCENARIO_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "machine.h"
 
 /* Changes the scenario: how many events each thread records, and of which size. */
 struct scenario {
 	unsigned events;
 	unsigned large; /* of 16 events, how many fill most of a page */
 	unsigned mode; /* enum spur_trace_mode */
+	bool ticks; /* events behind the gate have no arguments */
+	bool strings; /* events have strings or names by ids */
+	/* Of scenario_gated(), for each thread: pages that it fills before the gate ... */
+	unsigned pages[SIM_THREADS];
+	bool begun[SIM_THREADS]; /* ... then an event in the next one; events behind the gate */
+	unsigned behind[SIM_THREADS];
 	unsigned chunks; /* of a ring for each thread, or of a oneshot */
 };
 void scenario_set(const struct scenario *s);
@@ -18,7 +27,11 @@ void scenario_first(void); /* starts, records */
 void scenario_start(void); /* starts */
 void scenario_one(void); /* records one event */
 void scenario_writer(void);
+void scenario_gated(void); /* records some events, waits at a gate, and records others */
 void scenario_handler(void);
+void scenario_gated_first(void); /* waits at a gate, then starts the recording */
+void scenario_ender(void); /* ends the recording */
+void scenario_gated_switcher(void);
 void scenario_switcher(void); /* ends the recording, and starts another one */
 void scenario_pauser(void); /* has the recording switched off and on */
 void scenario_forker(void); /* its child records too */

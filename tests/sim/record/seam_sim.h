@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -24,6 +25,7 @@
 
 /* Chunks of two pages, so that few events fill one. */
 #define SPB_CHUNK_SIZE SIM_CHUNK
+enum { SEAM_WORDS = 256, SEAM_STRINGS = 16, SEAM_LOOK_AGAIN = 3, SEAM_ASK_NS = 8 };
 
 /* What a thread has for itself: struct core_thread, behind its struct spur_trace_place. */
 #define core_own (*(struct core_thread *)(void *)(sim_tls + SIM_TLS_OWN))
@@ -34,6 +36,7 @@
 #define pthread_atfork sim_atfork
 #define realpath(path, to) strcpy(to, path)
 #define getenv(name) sim_getenv(name)
+#define prctl(option, to) sim_prctl(option, to)
 
 static inline uint64_t seam_load(const void *p)
 {
@@ -53,6 +56,17 @@ static inline void seam_store32(void *p, uint32_t v)
 static inline void seam_store_pointer(void *p, const void *v)
 {
 	sim_store_pointer(p, v);
+}
+
+/* The compiler calls the machine for these two. */
+static inline char *seam_load_pointer(const void *p)
+{
+	return *(char *const *)p;
+}
+
+static inline void seam_set_pointer(void *p, const void *v)
+{
+	*(const void **)p = v;
 }
 
 static inline uint32_t seam_load32(const void *p)
@@ -93,6 +107,11 @@ static inline uint64_t seam_add(uint64_t *p, uint64_t v)
 static inline bool seam_cas32(uint32_t *p, uint32_t from, uint32_t to)
 {
 	return sim_cas(p, from, to);
+}
+
+static inline bool seam_cas(uint64_t *p, uint64_t from, uint64_t to)
+{
+	return sim_cas64(p, from, to);
 }
 
 static inline void seam_copy(void *to, const void *from, size_t len)
@@ -194,6 +213,28 @@ static inline bool seam_identity(int fd, uint64_t id[2])
 	return true;
 }
 
+/* There is no board: programs do not look out for sessions. */
+static inline bool seam_mirror(void *to, const void *from, size_t size)
+{
+	(void)to;
+	(void)from;
+	(void)size;
+	return false;
+}
+
+static inline void seam_replace(void *p, size_t size)
+{
+	(void)p;
+	(void)size;
+}
+
+static inline bool seam_lock_look(int fd, struct flock *lock)
+{
+	(void)fd;
+	(void)lock;
+	return false;
+}
+
 static inline int seam_reopen(const char *path)
 {
 	(void)path;
@@ -253,9 +294,8 @@ static inline void seam_wait(uint32_t *p, uint32_t seen, uint32_t ms)
 
 static inline void seam_wake(uint32_t *p, uint32_t n)
 {
-	(void)p;
 	(void)n;
-	sim_wake();
+	sim_wake(p);
 }
 
 enum { SEAM_THREAD_SIZE = 64 << 10 };
@@ -285,6 +325,13 @@ static inline uint32_t seam_pid(void)
 static inline uint32_t seam_parent(void)
 {
 	return 1;
+}
+
+/* No simulated recording depends on another process. */
+static inline bool seam_gone(uint32_t pid)
+{
+	(void)pid;
+	return false;
 }
 
 #endif

@@ -122,23 +122,29 @@ static struct spur_value *value_text(struct spur_value *v, const struct byte_val
 	return v + 1;
 }
 
-/* Returns NULL if out of memory. */
-static struct spur_value *value_int(struct spur_value *v, const struct byte_value *s, uint64_t n,
-				    uint64_t *slots, bool flat, struct spur_args *args)
+bool bytes_value(const struct byte_value *s, bool flat, uint64_t n, struct spur_args *args,
+		 struct spur_value *v)
 {
 	bool good = true;
 
-	if (s->what & BYTE_KEPT)
-		slots[s->slot] = n;
-	if (s->what & BYTE_HIDDEN)
-		return v;
 	*v = s->value;
 	v->u = s->what & BYTE_BOOL ? n != 0 : n;
 	if (s->what & BYTE_LABELS)
 		v->label = plan_label(args, flat, s->field, n, &good);
 	if (flat && (s->what & BYTE_LABELS) && !v->label)
 		plan_unnamed(v);
-	return good ? v + 1 : NULL;
+	return good;
+}
+
+/* Returns NULL if out of memory. */
+static struct spur_value *value_int(struct spur_value *v, const struct byte_value *s, uint64_t n,
+				    uint64_t *slots, bool flat, struct spur_args *args)
+{
+	if (s->what & BYTE_KEPT)
+		slots[s->slot] = n;
+	if (s->what & BYTE_HIDDEN)
+		return v;
+	return bytes_value(s, flat, n, args, v) ? v + 1 : NULL;
 }
 
 static struct spur_value *value_array(struct spur_value *v, const struct byte_value *s,

@@ -608,29 +608,29 @@ static void out_header(const struct dump *d, struct out *o)
 
 static void out_task_lines(const struct dump *d, struct out *o)
 {
+	struct uftrace_lines lines = d->s->data->lines;
+	struct uftrace_line l;
 	size_t listed = 0;
 
 	for (size_t i = 0; i < d->s->ntasks; i++)
 		listed += !d->s->tasks[i].hidden;
 	out_printf(o, "%zu tasks found\n", listed);
-	for (size_t i = 0; i < d->s->data->nlines; i++) {
-		const struct uftrace_line *l = &d->s->data->lines[i];
-
-		if (l->kind == UFTRACE_LINE_DLOP)
+	while (uftrace_next_line(&lines, &l)) {
+		if (l.kind == UFTRACE_LINE_DLOP)
 			continue;
-		out_printf(o, "%llu.%09llu  ", (unsigned long long)l->time / 1000000000,
-			   (unsigned long long)l->time % 1000000000);
-		if (l->kind == UFTRACE_LINE_SESS) {
-			out_printf(o, "session of task %lld: %.*s (", (long long)l->pid,
-				   (int)(l->sid.len < 16 ? l->sid.len : 16), l->sid.p);
-			style_string(o, l->path.p, l->path.len, d->mode);
+		out_printf(o, "%llu.%09llu  ", (unsigned long long)l.time / 1000000000,
+			   (unsigned long long)l.time % 1000000000);
+		if (l.kind == UFTRACE_LINE_SESS) {
+			out_printf(o, "session of task %lld: %.*s (", (long long)l.pid,
+				   (int)(l.sid.len < 16 ? l.sid.len : 16), l.sid.p);
+			style_string(o, l.path.p, l.path.len, d->mode);
 			out_str(o, ")\n");
-		} else if (l->kind == UFTRACE_LINE_TASK) {
-			out_printf(o, "task tid %lld (pid %lld)\n", (long long)l->tid,
-				   (long long)l->pid);
+		} else if (l.kind == UFTRACE_LINE_TASK) {
+			out_printf(o, "task tid %lld (pid %lld)\n", (long long)l.tid,
+				   (long long)l.pid);
 		} else {
-			out_printf(o, "fork pid %lld (ppid %lld)\n", (long long)l->tid,
-				   (long long)l->pid);
+			out_printf(o, "fork pid %lld (ppid %lld)\n", (long long)l.tid,
+				   (long long)l.pid);
 		}
 	}
 	out_char(o, '\n');
@@ -642,7 +642,7 @@ static bool make_tasks(struct dump *d)
 {
 	size_t n = trace_track_count(d->s->trace);
 
-	d->tasks = mem_array(n + 1, sizeof(*d->tasks));
+	d->tasks = mem_table_alloc(n, sizeof(*d->tasks));
 	if (!d->tasks)
 		return false;
 	d->ntasks = n;
@@ -697,7 +697,7 @@ enum spur_status dump_raw(struct pass_env *env, struct style *s)
 	os_close(fd);
 	for (size_t i = 0; i < TRACE_CLASS_PAGES; i++)
 		mem_free(d.names[i]);
-	mem_free(d.tasks);
+	mem_table_free(d.tasks, d.ntasks, sizeof(*d.tasks));
 	arena_free(&d.arena);
 	return st;
 }

@@ -1,6 +1,6 @@
 /* Which task started which, and how long each ran. */
-#include "style/uftrace/text/args.h"
 #include "style/uftrace/graph/graph.h"
+#include "style/uftrace/text/args.h"
 
 enum task_column { TASK_TOTAL, TASK_SELF, TASK_TID, TASK_COLUMNS };
 
@@ -101,16 +101,17 @@ static uint32_t image_name(const struct family *f, const struct uftrace_line *l)
 static bool add_members(struct family *f)
 {
 	const struct uftrace_data *d = f->s->data;
+	struct uftrace_lines lines = d ? d->lines : (struct uftrace_lines){ 0 };
+	struct uftrace_line l;
 
-	for (size_t i = 0; d && i < d->nlines; i++) {
-		const struct uftrace_line *l = &d->lines[i];
-		const struct style_task *t = style_task_by_tid(f->s, l->tid);
-		bool fork = l->kind == UFTRACE_LINE_FORK;
+	while (d && uftrace_next_line(&lines, &l)) {
+		const struct style_task *t = style_task_by_tid(f->s, l.tid);
+		bool fork = l.kind == UFTRACE_LINE_FORK;
 
-		if (!fork && l->kind != UFTRACE_LINE_TASK)
+		if (!fork && l.kind != UFTRACE_LINE_TASK)
 			continue;
-		if (!add_member(f, l->tid, fork ? l->tid : l->pid, l->pid,
-				t ? t->comm : image_name(f, l)))
+		if (!add_member(f, l.tid, fork ? l.tid : l.pid, l.pid,
+				t ? t->comm : image_name(f, &l)))
 			return false;
 	}
 	for (size_t i = 0; i < f->s->ntasks && (!d || !d->nlines); i++)

@@ -71,7 +71,7 @@ struct replay {
 	bool cells; /* lines need more than duration and tid */
 	bool quick_columns; /* it is these two */
 	bool wordy; /* lines have more than names and arguments */
-	struct replay_tid *tids; /* by track */
+	struct replay_tid *tids; /* by track; in scratch memory */
 	size_t ntids;
 	unsigned mode; /* of texts: enum style_args_mode */
 

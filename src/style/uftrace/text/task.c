@@ -2,7 +2,7 @@
 #include "style/uftrace/text/task.h"
 #include "flow/args.h"
 
-enum { MAX_STACK = 65535, MAX_TASKS = 1 << 24 };
+enum { MAX_STACK = 65535, MAX_TASKS = 1 << 24, FRAMES_FIRST = 2, FRAMES_NEXT = 8 };
 
 /* --- opening --- */
 
@@ -23,16 +23,17 @@ static struct style_task *task_add(struct style *s, uint32_t track)
 
 	/* Tracks may is found while rows are read. */
 	if (!k ||
-	    !mem_grow((void **)&s->index, &s->index_cap, (size_t)track + 1, sizeof(*s->index),
-		      MAX_TASKS) ||
-	    !mem_grow((void **)&s->tasks, &s->tasks_cap, s->ntasks + 1, sizeof(*t), MAX_TASKS))
+	    !mem_table_grow((void **)&s->index, &s->index_cap, (size_t)track + 1, sizeof(*s->index),
+			    MAX_TASKS) ||
+	    !mem_table_grow((void **)&s->tasks, &s->tasks_cap, s->ntasks + 1, sizeof(*t),
+			    MAX_TASKS))
 		return NULL;
 	t = &s->tasks[s->ntasks++];
 	*t = (struct style_task){
 		.track = track,
 		.tid = k->tid,
 		.pid = k->pid,
-		.ppid = u ? u->ppid : 0,
+		.ppid = u ? uftrace_task_ppid(u) : 0,
 		.comm = k->name,
 		.column = -1,
 		.display_set = !s->from_set,
@@ -137,8 +138,9 @@ bool style_open(struct style *s, struct pass_env *env)
 		s->max_stack = s->data->info.features >> UFTRACE_MAX_STACK & 1
 				       ? s->data->info.max_stack
 				       : 1024;
-	s->index_cap = t->ntracks;
-	s->index = mem_array(t->ntracks + 1, sizeof(*s->index));
+	arena_init_scratch(&s->frames);
+	s->index_cap = t->ntracks + 1;
+	s->index = mem_table_alloc(s->index_cap, sizeof(*s->index));
 	s->sources = mem_array(t->nstreams + 1, 1);
 	if (!s->index || !s->sources)
 		return false;
@@ -150,10 +152,9 @@ bool style_open(struct style *s, struct pass_env *env)
 
 void style_close(struct style *s)
 {
-	for (size_t i = 0; i < s->ntasks; i++)
-		mem_free(s->tasks[i].frames);
-	mem_free(s->tasks);
-	mem_free(s->index);
+	arena_free(&s->frames);
+	mem_table_free(s->tasks, s->tasks_cap, sizeof(*s->tasks));
+	mem_table_free(s->index, s->index_cap, sizeof(*s->index));
 	mem_free(s->sources);
 	mem_free(s->specials);
 	map64_free(&s->tids);
@@ -184,13 +185,26 @@ struct style_task *style_task_by_tid(struct style *s, int64_t tid)
 /* Invariant: t->cap <= s->max_stack. */
 struct style_frame *style_frame_make(struct style *s, struct style_task *t, int32_t i)
 {
+	const size_t need = (size_t)i + 1;
+	struct style_frame *more;
+	size_t cap;
+
 	if (i < 0 || (uint32_t)i >= s->max_stack)
 		return NULL;
-	if (!mem_grow((void **)&t->frames, &t->cap, (size_t)i + 1, sizeof(*t->frames),
-		      s->max_stack)) {
+	/* Few of very many tasks have more than the first ones. */
+	cap = t->cap > FRAMES_FIRST ? 2 * t->cap : t->cap ? FRAMES_NEXT : FRAMES_FIRST;
+	cap = cap < need ? need : cap > s->max_stack ? s->max_stack : cap;
+	if (need <= t->cap)
+		return &t->frames[i];
+	more = arena_alloc(&s->frames, cap * sizeof(*more));
+	if (!more) {
 		s->failed = true;
 		return NULL;
 	}
+	if (t->cap)
+		memcpy(more, t->frames, t->cap * sizeof(*more));
+	t->frames = more;
+	t->cap = cap;
 	return &t->frames[i];
 }
 
@@ -521,8 +535,7 @@ void style_consume(struct style *s, struct style_task *t, const struct spur_even
 	if (row->kind == SPUR_BEGIN) {
 		note_hidden(s, t, row);
 		open_level(s, t, hidden);
-	}
-	else if (row->kind == SPUR_END_SPAN)
+	} else if (row->kind == SPUR_END_SPAN)
 		close_level(s, t);
 }
 

@@ -65,7 +65,8 @@ struct style {
 	const struct uftrace_options *own;
 	const struct filter_spec *given; /* the filter as given */
 	unsigned marks; /* enum row_mark of the current row */
-	struct style_task *tasks; /* in the order of the info file */
+	struct style_task *tasks; /* in the order of the info file; in scratch memory */
+	struct arena frames; /* of all tasks, in scratch memory */
 	size_t ntasks, tasks_cap;
 	struct map64 tids; /* to 1 + track */
 	struct map64 files; /* thread ids with a .dat */

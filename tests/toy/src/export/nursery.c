@@ -7,12 +7,6 @@ static void *nursery_open(struct write *w)
 	return w;
 }
 
-static void *nursery_lane(void *self, uint32_t track)
-{
-	(void)track;
-	return self;
-}
-
 static bool nursery_row(void *lane, const struct spur_event *row, struct out *o)
 {
 	const struct write *w = lane;
@@ -29,11 +23,6 @@ static bool nursery_end(void *lane, const struct spur_event *row, const struct w
 	(void)end;
 	(void)o;
 	return true;
-}
-
-static void nursery_lane_close(void *lane)
-{
-	(void)lane;
 }
 
 static bool nursery_finish(void *self)
@@ -59,10 +48,8 @@ const struct spur_writer spur_writer_nursery = {
 	.dropped = "a toy line holds instants alone",
 	.piece = 64,
 	.open = nursery_open,
-	.lane = nursery_lane,
 	.row = nursery_row,
 	.end = nursery_end,
-	.lane_close = nursery_lane_close,
 	.finish = nursery_finish,
 	.close = nursery_close,
 };

@@ -1,0 +1,60 @@
+/*
+ * Decimal digits without loops, for inner loops that write millions of numbers; elsewhere put_u64()
+ * (out.h) does.
+ */
+#ifndef SPUR_BASE_DIGITS_H
+#define SPUR_BASE_DIGITS_H
+
+#include "base/out.h"
+
+/* Eight digits of v < 10^8 as bytes from 0 to 9, the first digit in the lowest byte. */
+static inline uint64_t digits_eight(uint32_t v)
+{
+	/* Halves of four digits, in 32 bits each; then pairs in 16 bits, then digits in 8. */
+	const uint64_t high = v / 10000, low = v - high * 10000, both = high | low << 32;
+	const uint64_t top = (both * 10486 >> 20) & 0x7F0000007F;
+	const uint64_t pairs = top + ((both - 100 * top) << 16);
+	const uint64_t tens = (pairs * 103 >> 10) & 0x000F000F000F000F;
+
+	return tens + ((pairs - 10 * tens) << 8);
+}
+
+/* Writes a number of at least 10^8 in decimal. Requires room for 24 bytes. */
+char *put_decimal_long(char *w, uint64_t v);
+
+/* Writes a decimal number. Requires room for 24 bytes, also where it is shorter. */
+static inline char *put_decimal(char *w, uint64_t v)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	uint64_t d;
+	unsigned zeros;
+
+	if (__builtin_expect(v >= 100000000, 0))
+		return put_decimal_long(w, v);
+	d = digits_eight((uint32_t)v);
+	/* The last digit is always written. */
+	zeros = (unsigned)__builtin_ctzll(d | (uint64_t)1 << 56) / 8;
+	d = (d | 0x3030303030303030) >> 8 * zeros;
+	memcpy(w, &d, sizeof(d));
+	return w + sizeof(d) - zeros;
+#else
+	return put_u64(w, v);
+#endif
+}
+
+/* Writes the nine digits of v < 10^9, with leading zeros. */
+static inline char *put_nine_digits(char *w, uint32_t v)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	const uint32_t high = v / 10;
+	const uint64_t d = digits_eight(high) | 0x3030303030303030;
+
+	memcpy(w, &d, sizeof(d));
+	w[8] = (char)('0' + (v - 10 * high));
+	return w + 9;
+#else
+	return put_u64_0(w, v, 9);
+#endif
+}
+
+#endif

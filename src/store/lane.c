@@ -1,0 +1,270 @@
+/* Lanes that grow: items become blocks, blocks become nodes. See grow.h. */
+#include <assert.h>
+
+#include "base/hash.h"
+#include "store/grow.h"
+
+struct slab {
+	struct slab *before;
+	size_t size;
+	uint64_t data[];
+};
+
+void *slabs_alloc(struct slabs *s, size_t size)
+{
+	enum { FIRST = 64 << 10, SMALL = 2 << 20, LARGE = 16 << 20 };
+	struct slab *last = s->last;
+	void *p;
+
+	size = align_up(size, 8);
+	if (!last || last->size - s->used < size) {
+		size_t next = !last ? FIRST : last->size < SMALL ? last->size * 2 : LARGE;
+
+		while (next - sizeof(*last) < size)
+			next *= 2;
+		last = scratch_alloc(next);
+		if (!last)
+			return NULL;
+		last->before = s->last;
+		last->size = next;
+		s->last = last;
+		s->used = sizeof(*last);
+	}
+	p = (char *)last + s->used;
+	s->used += size;
+	return p;
+}
+
+void slabs_free(struct slabs *s)
+{
+	while (s->last) {
+		struct slab *before = s->last->before;
+
+		scratch_free(s->last, s->last->size);
+		s->last = before;
+	}
+}
+
+/* --- nodes --- */
+
+/* SPEC store/nodes */
+static struct store_node node_join(enum store_lane_kind kind, const struct store_node *of)
+{
+	struct store_node up = of[0];
+	struct extremes x = { up.least, up.most };
+
+	up.at = 0;
+	up.n = up.units = 0;
+	up.sum = 0;
+	for (unsigned i = 1; i < STORE_FAN; i++) {
+		const struct store_node *n = &of[i];
+
+		up.end = n->end > up.end ? n->end : up.end;
+		if (!kind_has_spans(kind)) {
+			extremes_add(kind, &x, n->least, n->most);
+			up.last = n->last;
+			continue;
+		}
+		up.busy += n->busy;
+		if (n->best_dur > up.best_dur) {
+			up.best_dur = n->best_dur;
+			up.best = n->best;
+			up.best_off_cpu = n->best_off_cpu;
+		}
+	}
+	if (!kind_has_spans(kind)) {
+		up.least = x.least;
+		up.most = x.most;
+	}
+	return up;
+}
+
+/* Returns the place of node `i`, whose page is made if needed; NULL if out of memory. */
+static struct store_node *list_place(struct slabs *s, struct node_list *l, uint64_t i)
+{
+	const unsigned page = 63 - (unsigned)__builtin_clzll(i + 1);
+	uint64_t run;
+
+	if (!l->pages[page]) {
+		struct store_node *nodes = slabs_alloc(s, sizeof(*nodes) << page);
+
+		__atomic_store_n(&l->pages[page], nodes, __ATOMIC_RELEASE);
+	}
+	return l->pages[page] ? node_list_at(l, i, &run) : NULL;
+}
+
+static struct node_list *lane_level(struct slabs *s, struct growing_lane *l, unsigned level)
+{
+	if (!l->levels[level])
+		__atomic_store_n(&l->levels[level], slabs_alloc(s, sizeof(struct node_list)),
+				 __ATOMIC_RELEASE);
+	return l->levels[level];
+}
+
+/* Block `count` of the lane can be read now. Makes the nodes that are complete with it. */
+static bool lane_publish(struct store_worker *k, struct growing_lane *l)
+{
+	for (unsigned level = 0;; level++) {
+		struct node_list *list = l->levels[level], *up;
+		const uint64_t count = list->count + 1;
+		struct store_node of[STORE_FAN], *to;
+		uint64_t run;
+
+		__atomic_store_n(&list->count, count, __ATOMIC_RELEASE);
+		if (count % STORE_FAN || level + 1 == NODE_LEVELS)
+			return true;
+		for (unsigned i = 0; i < STORE_FAN; i++)
+			of[i] = *node_list_at(list, count - STORE_FAN + i, &run);
+		up = lane_level(&k->slabs, l, level + 1);
+		to = up ? list_place(&k->slabs, up, up->count) : NULL;
+		if (!to)
+			return false;
+		*to = node_join(l->kind, of);
+	}
+}
+
+bool worker_write(struct store_worker *k)
+{
+	uint64_t at;
+
+	if (!k->npending)
+		return true;
+	at = writer_append(k->writer, k->out, k->out_len);
+	if (!at)
+		return false;
+	for (size_t i = 0; i < k->npending; i++) {
+		k->pending[i].node->at += at;
+		if (!lane_publish(k, k->pending[i].lane))
+			return false;
+	}
+	k->npending = 0;
+	k->out_len = 0;
+	worker_tell(k);
+	return true;
+}
+
+/* --- lanes --- */
+
+static struct growing_lane *lane_new(struct store_worker *k, struct growing_lane from)
+{
+	struct growing_lane *l = slabs_alloc(&k->slabs, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	*l = from;
+	l->feed = k->feed;
+	return lane_level(&k->slabs, l, 0) && writer_add_lane(k->writer, l) ? l : NULL;
+}
+
+struct growing_lane *lane_at(struct store_worker *k, uint32_t track, size_t depth)
+{
+	struct growing_track *t = k->tracks[track];
+
+	/* Of very many tracks most are shallow. */
+	if (depth >= t->nlanes &&
+	    !mem_grow((void **)&t->lanes, &t->nlanes, depth + 1, sizeof(struct growing_lane *),
+		      t->nlanes ? PAIR_DEPTH + 1 : depth + 1))
+		return NULL;
+	if (!t->lanes[depth])
+		t->lanes[depth] = lane_new(k, (struct growing_lane){ .kind = STORE_SPANS,
+								     .track = track,
+								     .depth = (uint32_t)depth });
+	return t->lanes[depth];
+}
+
+struct growing_lane *lane_of_states(struct store_worker *k, uint32_t track)
+{
+	struct growing_track *t = k->tracks[track];
+
+	if (!t->states)
+		t->states =
+			lane_new(k, (struct growing_lane){ .kind = STORE_STATES, .track = track });
+	return t->states;
+}
+
+static bool same_series(const struct growing_lane *a, const struct growing_lane *b)
+{
+	return a->kind == b->kind && a->track == b->track && a->label == b->label &&
+	       a->arg == b->arg && a->id == b->id;
+}
+
+struct growing_lane *lane_of_series(struct store_worker *k, const struct growing_lane *key)
+{
+	uint64_t h = hash_mix(hash64((uint64_t)key->track << 32 | key->label) ^ key->id,
+			      hash64((uint64_t)key->arg << 8 | key->kind));
+	struct map64_slot *slot;
+	struct growing_lane *l;
+
+	for (;; h++) {
+		slot = map64_put(&k->series, h);
+		if (!slot)
+			return NULL;
+		l = (struct growing_lane *)(uintptr_t)slot->value;
+		if (!l)
+			break;
+		if (same_series(l, key))
+			return l;
+	}
+	l = lane_new(k, *key);
+	slot->value = (uint64_t)(uintptr_t)l;
+	return l;
+}
+
+bool lane_flush(struct store_worker *k, struct growing_lane *l)
+{
+	struct store_node *node;
+	struct slot rest;
+
+	if (!l->n)
+		return true;
+	if (OUT_BYTES - k->out_len < BLOCK_BYTES && !worker_write(k))
+		return false;
+	if (!k->out)
+		k->out = mem_alloc(OUT_BYTES);
+	node = list_place(&k->slabs, l->levels[0], l->made);
+	if (!k->out || !node ||
+	    !mem_grow((void **)&k->pending, &k->pending_cap, k->npending + 1, sizeof(*k->pending),
+		      OUT_BYTES))
+		return false;
+	k->pending[k->npending++] = (struct pending_block){ l, node };
+	rest = l->n < l->cap ? l->buf[l->n] : (struct slot){ 0 };
+	k->out_len += block_make(k->out + k->out_len, writer_trace(k->writer), l->kind, l->buf,
+				 l->n, node);
+	node->at = k->out_len - 8u * node->units;
+	node->number = l->items;
+	l->made++;
+	l->items += l->n;
+	l->n = 0;
+	l->buf[0] = rest;
+	return true;
+}
+
+void lane_drop_buffer(struct store_worker *k, struct growing_lane *l)
+{
+	k->buffered -= l->cap * sizeof(*l->buf);
+	mem_free(l->buf);
+	l->buf = NULL;
+	l->cap = 0;
+}
+
+bool lane_room(struct store_worker *k, struct growing_lane *l)
+{
+	enum { FIRST = 4, GROWTH = 4 };
+	const uint32_t cap = l->cap ? l->cap * GROWTH : FIRST;
+	struct slot *buf;
+
+	if (l->n < l->cap)
+		return true;
+	if (l->n == STORE_BLOCK)
+		return lane_flush(k, l);
+	buf = mem_array(cap < STORE_BLOCK ? cap : STORE_BLOCK, sizeof(*buf));
+	if (!buf)
+		return false;
+	if (l->n)
+		memcpy(buf, l->buf, l->n * sizeof(*buf));
+	lane_drop_buffer(k, l);
+	l->buf = buf;
+	l->cap = cap < STORE_BLOCK ? cap : STORE_BLOCK;
+	k->buffered += l->cap * sizeof(*buf);
+	return true;
+}

@@ -1,0 +1,191 @@
+/* What the parts of src/store share: items on their way to a block, lists of nodes, the reader. */
+#ifndef SPUR_STORE_PARTS_H
+#define SPUR_STORE_PARTS_H
+
+#include <pthread.h>
+
+#include "store/block.h"
+#include "store/store.h"
+
+enum { BLOCK_BYTES = 48 << 10, NODE_PAGES = 40, NODE_LEVELS = 12, SLOT_RARE = 9 };
+
+/* What is 0 or the same for most items of a lane. */
+struct slot_rare {
+	union {
+		uint64_t words[SLOT_RARE];
+		struct {
+			uint64_t id, value, end_off, end_id;
+			uint32_t stream, ties, end_stream, end_len, end_label;
+			uint16_t flags, end_flags, cpu;
+			uint16_t marks; /* as in STORE_MARKS */
+			uint8_t kind, nargs, end_nargs, zero;
+			uint32_t inner, zero2;
+		};
+	};
+};
+
+/* An item before it is in a block. */
+struct slot {
+	int64_t start;
+	uint64_t dur, off, self;
+	uint32_t label, len;
+	struct slot_rare rare;
+};
+
+static_assert(sizeof(struct slot) == 112 && sizeof(struct store_node) == 64 &&
+		      sizeof(struct slot_rare) == SLOT_RARE * sizeof(uint64_t),
+	      "items are written as whole words, nodes are stored as they are");
+
+/* Of values, as their bits. */
+struct extremes {
+	uint64_t least, most;
+};
+
+static inline bool value_is_nan(enum store_lane_kind kind, uint64_t v)
+{
+	return kind == STORE_F64 && (v << 1) > (uint64_t)0xFFE << 52;
+}
+
+static inline bool value_below(enum store_lane_kind kind, uint64_t a, uint64_t b)
+{
+	double x, y;
+
+	if (kind == STORE_I64)
+		return (int64_t)a < (int64_t)b;
+	if (kind == STORE_U64)
+		return a < b;
+	memcpy(&x, &a, sizeof(x));
+	memcpy(&y, &b, sizeof(y));
+	return x < y;
+}
+
+static inline void extremes_add(enum store_lane_kind kind, struct extremes *x, uint64_t least,
+				uint64_t most)
+{
+	if (value_is_nan(kind, least))
+		return;
+	if (value_is_nan(kind, x->least))
+		*x = (struct extremes){ least, most };
+	if (value_below(kind, least, x->least))
+		x->least = least;
+	if (value_below(kind, x->most, most))
+		x->most = most;
+}
+
+/*
+ * Makes a block of `n` items, 1 to STORE_BLOCK, at `to`, which has room for BLOCK_BYTES. Fills the
+ * node, but for `at` and `number`. Returns the size.
+ */
+uint32_t block_make(uint8_t *to, const struct spur_trace *trace, enum store_lane_kind kind,
+		    const struct slot *items, uint32_t n, struct store_node *node);
+/* The kind and the marks of an item, of a value of STORE_MARKS. */
+enum { MARKS_SHIFT = 5, KIND_MASK = 31 };
+static_assert(SPUR_KINDS <= KIND_MASK + 1, "a kind has 5 bits");
+
+/* Nodes that never move: page k has 1 << k of them. */
+struct node_list {
+	struct store_node *pages[NODE_PAGES];
+	uint64_t count; /* atomic: those that can be read */
+};
+
+/* Returns the node and how many follow it at once, itself included. */
+static inline struct store_node *node_list_at(const struct node_list *l, uint64_t i, uint64_t *run)
+{
+	const unsigned page = 63 - (unsigned)__builtin_clzll(i + 1);
+	const uint64_t at = i + 1 - ((uint64_t)1 << page);
+
+	*run = ((uint64_t)1 << page) - at;
+	return &l->pages[page][at];
+}
+
+/* A lane of a store that is being written. One worker writes; `levels` are read by others too. */
+struct growing_lane {
+	enum store_lane_kind kind;
+	uint32_t track, depth, label, arg, feed;
+	uint64_t id;
+	uint64_t items, spans; /* that have a number; `spans` is atomic */
+	uint64_t made; /* blocks; those from levels[0].count on are not written yet */
+	struct slot *buf; /* `n` items of `cap`; n < cap, so that one more can be begun */
+	uint32_t n, cap;
+	struct node_list *levels[NODE_LEVELS]; /* NULL: empty (atomic) */
+};
+
+enum { LANE_PAGES = 32 };
+
+/* See lists.c. */
+struct store_lists {
+	const struct store_flow_wire *flows;
+	const struct store_lost_wire *lost;
+	const struct store_note_wire *notes; /* while the store is written: owned */
+	uint64_t nflows, nlost, nnotes;
+};
+
+struct store {
+	/* A finished file: */
+	const uint8_t *map;
+	size_t size;
+	const struct store_head *head;
+	const struct store_node *nodes;
+	const struct store_lane_wire *lanes;
+	const struct store_label_wire *labels;
+	const struct store_track_wire *tracks;
+	const uint64_t *string_at;
+	const char *texts;
+	uint64_t nnodes, nstrings;
+	uint32_t nlanes, nlabels, ntracks;
+	struct store_lists lists;
+	uint8_t *checked; /* a bit by node: its block's sum was right (atomic) */
+	/* Or one that grows: */
+	struct store_writer *writer; /* NULL: a file */
+
+	int damaged; /* atomic */
+};
+
+/* Returns the number of nodes of a level of a lane that exists; level 0 are blocks. */
+uint64_t store_nodes(const struct store *s, uint32_t lane, unsigned level);
+/*
+ * Returns a node, and in *run how many follow at once, itself included. Requires i < store_nodes().
+ */
+const struct store_node *store_run(const struct store *s, uint32_t lane, unsigned level, uint64_t i,
+				   uint64_t *run);
+/*
+ * Reads columns up to `last` of a block. Returns false if it is damaged, which store_is_damaged()
+ * then tells.
+ */
+bool store_block(const struct store *s, const struct store_node *node, struct block *b,
+		 enum store_column last);
+/*
+ * Make the row that begins or ends an item, but for track, depth, name and cat. All columns are
+ * needed.
+ */
+void block_row(const struct store *s, const struct block *b, const struct store_node *n, uint32_t i,
+	       struct spur_event *row);
+void block_end_row(const struct store *s, const struct block *b, const struct store_node *n,
+		   uint32_t i, struct spur_event *row);
+/* From now on store_is_damaged() returns true. */
+void store_set_damaged(const struct store *s);
+uint32_t store_lane_count(const struct store *s);
+/* Returns the first block that begins at `t` or later; `blocks` if all begin earlier. */
+uint64_t store_block_from(const struct store *s, uint32_t lane, int64_t t, uint64_t blocks);
+/*
+ * Returns a number that lanes have in common whose calls, where nothing ends them, end with the
+ * same last row: those of one feed, or of one recording (flow/ends.h).
+ */
+uint64_t store_ends_with(const struct store *s, uint32_t lane);
+/* Returns the kind of a lane that exists. */
+enum store_lane_kind store_kind(const struct store *s, uint32_t lane);
+
+/* Of a store that grows, in write.c: */
+uint32_t growing_lane_count(const struct store_writer *w);
+const struct growing_lane *growing_lane(const struct store_writer *w, uint32_t lane);
+/* Returns the span lane of a track at a depth, or SPUR_NONE. Takes the writer's lock. */
+uint32_t growing_lane_at(struct store_writer *w, uint32_t track, uint32_t depth);
+const uint8_t *growing_bytes(const struct store_writer *w, uint64_t at, size_t size);
+struct spur_trace *growing_trace(const struct store_writer *w);
+struct store_facts growing_facts(const struct store_writer *w);
+/* Requires that the store is done. */
+const struct store_lists *growing_lists(const struct store_writer *w);
+/* Returns the time of the last row of all. */
+int64_t growing_last_row(const struct store_writer *w);
+
+#endif

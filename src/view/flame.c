@@ -1,0 +1,353 @@
+/* The flame graph of a range: calls by the path that led to them. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "view/flame.h"
+
+enum { NODES_MOST = 1 << 19, DEPTH_MOST = 4096 };
+
+/* A lane while a track is walked: the next item, and the node of the call that is open. */
+struct level {
+	uint32_t lane;
+	uint64_t next;
+	uint32_t node;
+	int64_t end; /* of the open call */
+	bool cut; /* it goes on when the range or the data ends */
+	struct store_item item;
+	bool has; /* `item` is that of `next` */
+};
+
+/* Returns the node of a label below another one, 0 if out of memory or there are too many. */
+static uint32_t child_of(struct view_flame *f, uint32_t parent, uint32_t label)
+{
+	struct map64_slot *const slot = map64_put(&f->children, (uint64_t)parent << 32 | label);
+	uint32_t id;
+
+	if (!slot || slot->value)
+		return slot ? (uint32_t)slot->value : 0;
+	f->full = f->n == NODES_MOST;
+	if (f->full)
+		return 0;
+	if (!mem_grow((void **)&f->nodes, &f->cap, f->n + 1, sizeof(*f->nodes), NODES_MOST))
+		return 0;
+	id = (uint32_t)f->n++;
+	f->nodes[id].label = label;
+	f->nodes[id].parent = parent;
+	if (f->nodes[parent].last)
+		f->nodes[f->nodes[parent].last].next = id;
+	else
+		f->nodes[parent].first = id;
+	f->nodes[parent].last = id;
+	slot->value = id;
+	return id;
+}
+
+/* Moves to the next span of the level that begins before `until`. Returns false at the end. */
+static bool level_next(const struct view_flame *f, struct level *l, int64_t until)
+{
+	for (;;) {
+		if (!l->has)
+			l->has = store_item(f->view->store, l->lane, l->next, &l->item);
+		if (l->has && view_is_off_cpu(&l->item))
+			l->item.label = 0;
+		if (!l->has || l->item.start >= until)
+			return false;
+		if (l->item.marks & STORE_SPAN && l->item.start >= f->range->from)
+			return true;
+		l->next++;
+		l->has = false;
+	}
+}
+
+/* Adds a call to its node. */
+static void add_call(struct view_flame *f, uint32_t id, uint32_t parent, const struct level *l)
+{
+	const int64_t dur = l->end - l->item.start;
+	struct view_node *const n = &f->nodes[id];
+
+	n->total += dur;
+	n->self += dur;
+	n->calls++;
+	if (!l->cut && !n->ended++)
+		n->least = n->most = dur;
+	if (!l->cut || !n->ended) {
+		n->least = n->calls == 1 || dur < n->least ? dur : n->least;
+		n->most = dur > n->most ? dur : n->most;
+	}
+	if (parent)
+		f->nodes[parent].self -= dur;
+	if (!parent)
+		f->nodes[0].total += dur;
+}
+
+/* Returns true if the next item of a level is in the call that is open one level up. */
+static bool in_parent(const struct view_flame *f, const struct level *l, const struct level *up)
+{
+	if (l->item.start != up->end)
+		return l->item.start < up->end;
+	return store_parent(f->view->store, l->lane, l->next) == up->next - 1;
+}
+
+/* Which calls of a track are walked over. */
+struct part {
+	size_t base; /* outermost level */
+	int64_t end; /* they begin before it */
+	int64_t last; /* time of the last row in the range that the track was read with */
+};
+
+/*
+ * A call that goes on when the range ends is taken, as `spur report` takes it, to end with the last
+ * row in the range.
+ */
+static int64_t call_end(const struct store_item *i, int64_t to, int64_t last)
+{
+	const int64_t end = i->start + i->dur;
+
+	if (i->kind == SPUR_SPAN || end < to)
+		return end;
+	return last > i->start ? last : i->start;
+}
+
+/*
+ * Adds the calls of the levels from `base` on that begin before `end`, depth first: a level is left
+ * when it has no more calls within the one above.
+ */
+static bool walk(struct view_flame *f, struct level *levels, size_t depth, struct part part)
+{
+	size_t d = part.base;
+
+	assert(part.base < depth);
+	for (;;) {
+		const struct level *const up = d > part.base ? &levels[d - 1] : NULL;
+		struct level *const l = &levels[d];
+		uint32_t label;
+
+		if (!level_next(f, l, part.end) || (up && !in_parent(f, l, up))) {
+			if (!up)
+				return true;
+			d--;
+			continue;
+		}
+		label = l->item.label < f->nheads ? f->heads[l->item.label] : l->item.label;
+		l->node = child_of(f, up ? up->node : 0, label);
+		if (!l->node)
+			return false;
+		l->end = call_end(&l->item, f->range->to, part.last);
+		l->cut = l->item.marks & STORE_OPEN ||
+			 (l->item.kind != SPUR_SPAN && l->item.start + l->item.dur >= f->range->to);
+		add_call(f, l->node, up ? up->node : 0, l);
+		l->next++;
+		l->has = false;
+		if (d + 1 < depth)
+			d++;
+	}
+}
+
+/* Opens the lanes of a track. Returns false if out of memory. */
+static bool open_levels(const struct view_flame *f, uint32_t track, struct level **out,
+			size_t *depth)
+{
+	size_t cap = 0;
+
+	for (*depth = 0; *depth < DEPTH_MOST; (*depth)++) {
+		const uint32_t lane = store_lane_at(f->view->store, track, (uint32_t)*depth);
+		struct level *l;
+
+		if (lane == SPUR_NONE)
+			return true;
+		if (!mem_grow((void **)out, &cap, *depth + 1, sizeof(**out), DEPTH_MOST))
+			return false;
+		l = &(*out)[*depth];
+		*l = (struct level){ .lane = lane,
+				     .next = store_seek(f->view->store, lane, f->range->from) };
+		/* A call that goes on when the range begins: those in it are outermost ones. */
+		l->has = store_item(f->view->store, lane, l->next, &l->item);
+		l->end = l->has && l->item.start < f->range->from ? l->item.start + l->item.dur
+								  : f->range->from;
+	}
+	return true;
+}
+
+static bool walk_track(struct view_flame *f, uint32_t track, const struct store_lasts *lasts)
+{
+	struct level *levels = NULL;
+	struct part part = { 0 };
+	size_t depth = 0;
+	bool good = open_levels(f, track, &levels, &depth);
+
+	part.last = good && depth ? store_lasts_of(lasts, levels[0].lane) : 0;
+	/* From the deepest one up, so that each level's calls come in their order. */
+	for (size_t d = depth; good && d-- > 0;) {
+		part.base = d;
+		part.end = d && levels[d - 1].end < f->range->to ? levels[d - 1].end : f->range->to;
+		good = walk(f, levels, depth, part);
+	}
+	mem_free(levels);
+	return good;
+}
+
+/* The tracks of the range, each once. */
+static bool walk_range(struct view_flame *f)
+{
+	const uint32_t ntracks = store_facts(f->view->store).tracks;
+	bool *const wanted = mem_array(ntracks ? ntracks : 1, sizeof(*wanted));
+	struct store_lane lane;
+	struct store_lasts *const lasts = store_lasts_new(
+		f->view->store,
+		&(struct store_range){ .lanes = { f->range->lanes, f->range->nlanes },
+				       .from = f->range->from,
+				       .to = f->range->to });
+	bool good = wanted && lasts;
+
+	for (size_t i = 0; good && i < f->range->nlanes; i++)
+		if (store_lane(f->view->store, f->range->lanes[i], &lane) && lane.track < ntracks)
+			wanted[lane.track] = true;
+	for (uint32_t i = 0; good && i < ntracks; i++)
+		if (!f->range->lanes || wanted[i])
+			good = walk_track(f, i, lasts);
+	store_lasts_free(lasts);
+	mem_free(wanted);
+	return good;
+}
+
+/* --- answer --- */
+
+static int larger_first(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* The total that a node must reach, so that about VIEW_FLAME_MOST of them are shown. */
+static int64_t threshold(const struct view_flame *f)
+{
+	int64_t *totals, least;
+
+	if (f->n <= VIEW_FLAME_MOST)
+		return 0;
+	totals = mem_array(f->n, sizeof(*totals));
+	if (!totals)
+		return INT64_MAX;
+	for (size_t i = 0; i < f->n; i++)
+		totals[i] = f->nodes[i].total;
+	qsort(totals, f->n, sizeof(*totals), larger_first);
+	least = totals[VIEW_FLAME_MOST] + 1;
+	mem_free(totals);
+	return least;
+}
+
+static void put_node(const struct view_flame *f, uint32_t id, struct out *o)
+{
+	const struct view_node *const n = &f->nodes[id];
+
+	out_printf(o, "{\"label\":%lld,\"calls\":%llu,\"total\":%lld,\"self\":%lld,\"children\":[",
+		   n->label == UINT32_MAX ? -1 : (long long)n->label, (unsigned long long)n->calls,
+		   (long long)n->total, (long long)n->self);
+}
+
+/* What the small children of a node are together. */
+static void put_rest(const struct view_flame *f, uint32_t parent, int64_t least, bool first,
+		     struct out *o)
+{
+	uint64_t calls = 0;
+	int64_t total = 0;
+
+	for (uint32_t c = f->nodes[parent].first; c; c = f->nodes[c].next)
+		if (f->nodes[c].total < least) {
+			calls += f->nodes[c].calls;
+			total += f->nodes[c].total;
+		}
+	if (calls)
+		out_printf(
+			o,
+			"%s{\"label\":-2,\"calls\":%llu,\"total\":%lld,\"self\":0,\"children\":[]}",
+			first ? "" : ",", (unsigned long long)calls, (long long)total);
+}
+
+/* Writes the tree without recursion: a path of nodes is open. */
+static bool put_tree(const struct view_flame *f, struct out *o)
+{
+	const int64_t least = threshold(f);
+	uint32_t *path = NULL;
+	size_t depth = 0, cap = 0;
+	bool first = true;
+
+	put_node(f, 0, o);
+	for (uint32_t next = f->nodes[0].first;;) {
+		while (next && f->nodes[next].total < least)
+			next = f->nodes[next].next;
+		if (!next) {
+			put_rest(f, depth ? path[depth - 1] : 0, least, first, o);
+			out_str(o, "]}");
+			if (!depth)
+				break;
+			next = f->nodes[path[--depth]].next;
+			first = false;
+			continue;
+		}
+		if (!mem_grow((void **)&path, &cap, depth + 1, sizeof(*path), NODES_MOST))
+			break;
+		if (!first)
+			out_char(o, ',');
+		put_node(f, next, o);
+		path[depth++] = next;
+		next = f->nodes[next].first;
+		first = true;
+	}
+	mem_free(path);
+	return !depth && !o->error;
+}
+
+/* Which label tables show a label as. */
+static bool read_heads(struct view_flame *f)
+{
+	struct store_label l;
+
+	f->nheads = store_facts(f->view->store).labels;
+	f->heads = mem_array(f->nheads ? f->nheads : 1, sizeof(*f->heads));
+	for (uint32_t i = 0; f->heads && i < f->nheads; i++)
+		f->heads[i] = store_label(f->view->store, i, &l) && l.head < f->nheads ? l.head : i;
+	return f->heads != NULL;
+}
+
+bool view_flame_make(struct view_flame *f, const struct view *v, const struct view_range *range)
+{
+	bool good;
+
+	*f = (struct view_flame){ .view = v, .range = range };
+	good = read_heads(f) &&
+	       mem_grow((void **)&f->nodes, &f->cap, 1, sizeof(*f->nodes), NODES_MOST);
+	if (!good)
+		return false;
+	f->n = 1;
+	f->nodes[0].label = UINT32_MAX;
+	return walk_range(f);
+}
+
+void view_flame_free(struct view_flame *f)
+{
+	map64_free(&f->children);
+	mem_free(f->heads);
+	mem_free(f->nodes);
+}
+
+bool view_flame(struct view *v, const struct view_request *r, struct view_answer *a)
+{
+	struct view_range range;
+	struct view_flame f;
+	bool good;
+
+	if (!view_range(v, r, &range, a))
+		return false;
+	good = view_flame_make(&f, v, &range) && put_tree(&f, &a->out);
+	if (f.full)
+		view_refuse(a, 400,
+			    "calls of the range have more than %d paths: choose a smaller range",
+			    NODES_MOST);
+	view_flame_free(&f);
+	view_range_free(&range);
+	return good;
+}

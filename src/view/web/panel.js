@@ -1,0 +1,233 @@
+/** The panel below the picture: details of a span, and sums of a range. */
+
+import { difference } from "./compare.js";
+import { byId, copyButton, element, table } from "./dom.js";
+import { criticalTable } from "./critical.js";
+import { details } from "./details.js";
+import { drawFlame } from "./flame.js";
+import { exactNumber, number } from "./counters.js";
+import { count, duration, exact } from "./time.js";
+import { trackName } from "./types.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./beside.js").Beside} Beside */
+/** @typedef {import("./types.js").Range} Range */
+/** @typedef {import("./types.js").Sum} Sum */
+/** @typedef {import("./types.js").CounterSum} CounterSum */
+/** @typedef {import("./types.js").SpanRef} SpanRef */
+
+export const TABS = /** @type {const} */ ([["details", "Details"], ["functions", "Functions"], ["flame", "Flame"],
+	["calls", "Calls"], ["counters", "Counters"], ["why", "Why"], ["trace", "Trace"]]);
+
+/** Tabs whose tables are of a range. */
+const OF_RANGES = new Set(["functions", "flame", "calls", "counters"]);
+/** How long the picture stays before its tables are made. */
+const REST_MS = 250;
+
+export class Panel {
+	/** @param {HTMLElement} box @param {App} app */
+	constructor(box, app) {
+		this.box = box;
+		this.app = app;
+		this.body = byId("tabbody");
+		/** How often it was filled: answers to older questions are dropped. */
+		this.turn = 0;
+		this.orders = { functions: { sort: 1, down: true }, calls: { sort: 1, down: true }, counters: { sort: 0, down: false } };
+		/** The range that the tables show, and what makes them anew. */
+		this.shown = "";
+		this.rest = 0;
+		/** What functions are grouped by. */
+		this.pivot = "function";
+		byId("tabs").append(...TABS.map(([id, name]) => element("button", { type: "button", role: "tab", id: `tab-${id}`,
+			"aria-controls": "tabbody", click: () => this.open(id, true) }, name)));
+	}
+
+	/** @param {string} tab @param {boolean} [show] also if the panel is closed */
+	open(tab, show = false) {
+		this.app.state.tab = tab;
+		if (show || this.box.hidden) this.toggle(true);
+		this.update();
+	}
+
+	/** @param {boolean} [shown] */
+	toggle(shown = this.box.hidden) {
+		if (this.box.hidden === !shown) return;
+		this.box.hidden = !shown;
+		this.app.picture.resize();
+		this.app.redraw();
+	}
+
+	/** The range of the tables: what is chosen, else what the screen shows. @returns {Range} */
+	range() {
+		const { state, picture, meta } = this.app;
+		if (state.range) return state.range;
+		const from = Math.max(0, state.view.start);
+		return { from, to: Math.min(meta.length + 1, state.view.start + picture.width * state.view.nspp), tracks: null };
+	}
+
+	/** The picture was drawn: tables of what the screen shows are made anew once it rests elsewhere. */
+	moved() {
+		const { state } = this.app;
+		if (state.range || this.box.hidden || !OF_RANGES.has(state.tab)) return;
+		const { from, to } = this.range(), shown = `${from} ${to}`;
+		if (shown === this.shown) return;
+		this.shown = shown;
+		clearTimeout(this.rest);
+		this.rest = setTimeout(() => this.update(), REST_MS);
+	}
+
+	async update() {
+		const { tab } = this.app.state, turn = ++this.turn;
+		if (OF_RANGES.has(tab)) {
+			const { from, to } = this.range();
+			this.shown = `${from} ${to}`;
+			clearTimeout(this.rest);
+		}
+		for (const [id] of TABS) byId(`tab-${id}`).setAttribute("aria-selected", String(id === tab));
+		if (this.box.hidden) return;
+		try {
+			const content = await this.content(tab);
+			if (turn === this.turn) this.body.replaceChildren(...content);
+		} catch (e) {
+			if (turn === this.turn) this.body.replaceChildren(element("p", { role: "alert" }, String(/** @type {Error} */ (e).message)));
+		}
+	}
+
+	/** @param {string} tab @returns {Promise<(Node | string)[]>} */
+	async content(tab) {
+		switch (tab) {
+		case "functions": return this.functions();
+		case "flame": return this.flame();
+		case "calls": return this.calls(-1);
+		case "counters": return this.counters();
+		case "why": return this.why();
+		case "trace": return this.trace();
+		default: return details(this.app);
+		}
+	}
+
+	/** What is summed up, and the command that prints the same. @param {string} command @param {Range} r */
+	heading(command, r) {
+		const { app } = this, chosen = Boolean(app.state.range), base = app.meta.base ?? 0;
+		const { second } = app.meta, both = second && command === "diff" && !/** @type {Beside} */ (app.source).offset && !r.tracks;
+		const traces = second?.command.replace("spur COMMAND", "") ?? "";
+		const text = second && !both ? "" : `${app.meta.command.replace("COMMAND", command)}${traces} --from ${exact(r.from + base)} --until ${exact(r.to + base)}${threads(app, r)}`;
+		return element("p", { class: "range" }, chosen ? "Chosen range: " : "What the screen shows: ",
+			`${duration(r.to - r.from)}${r.tracks ? `, ${count(r.tracks.length)} tracks` : ""}. `,
+			...(text ? [element("code", {}, text), copyButton(text)] : []));
+	}
+
+	async functions() {
+		const range = this.range(), { labels } = this.app;
+		const sums = await this.app.source.sums(range);
+		if (this.app.meta.second) return [this.heading("diff", range), difference(this.app, sums, this.orders.functions)];
+		const name = (/** @type {Sum} */ s) => labels[s.label]?.name ?? "?";
+		const group = (/** @type {Sum} */ s) => (this.pivot === "module" ? labels[s.label]?.module || "unknown" : name(s));
+		/** @type {Map<string, Sum>} */
+		const groups = new Map();
+		for (const s of sums) {
+			const key = group(s), g = groups.get(key);
+			if (!g) { groups.set(key, { ...s }); continue; }
+			g.calls += s.calls;
+			g.total += s.total;
+			g.self += s.self;
+			g.min = Math.min(g.min, s.min);
+			g.max = Math.max(g.max, s.max);
+		}
+		const rows = [...groups].map(([key, s]) => ({ key, s }));
+		const ns = (/** @type {string} */ head, /** @type {(s: Sum) => number} */ f) =>
+			({ name: head, text: (/** @type {{s: Sum}} */ r) => duration(f(r.s)), value: (/** @type {{s: Sum}} */ r) => f(r.s), number: true });
+		const pivot = element("select", { "aria-label": "Group by", change: (e) => { this.pivot = e.target.value; this.update(); } },
+			...["function", "module"].map((p) => element("option", { value: p, selected: p === this.pivot }, p)));
+		return [this.heading("report", range), element("label", {}, "by ", pivot),
+			table([{ name: this.pivot, text: (r) => r.key },
+				...(this.pivot === "module" ? [] : [ns("total", (s) => s.total)]), ns("self", (s) => s.self),
+				{ name: "calls", text: (r) => count(r.s.calls), value: (r) => r.s.calls, number: true },
+				/* Calls of a module nest in each other: only self times add up. */
+				...(this.pivot === "module" ? [] : [ns("average", (s) => s.avg), ns("min", (s) => s.min), ns("max", (s) => s.max),
+					{ name: "unfinished", text: (/** @type {{s: Sum}} */ r) => count(r.s.unfinished),
+						value: (/** @type {{s: Sum}} */ r) => r.s.unfinished, number: true }])],
+			rows, this.orders.functions, (r) => this.showCalls(r.s.label))];
+	}
+
+	/** @param {number} label */
+	async showCalls(label) {
+		this.app.state.tab = "calls";
+		const turn = ++this.turn, content = await this.calls(label);
+		if (turn === this.turn) this.body.replaceChildren(...content);
+	}
+
+	async flame() {
+		const range = this.range(), root = await this.app.source.flame(range);
+		const canvas = element("canvas", { class: "flame", tabindex: "0", role: "img", "aria-label": "Flame graph of the range" });
+		requestAnimationFrame(() => drawFlame(canvas, this.app, root));
+		return [this.heading("flame", range), element("div", { class: "flames" }, canvas)];
+	}
+
+	/** The longest calls, of one function or of all. @param {number} label */
+	async calls(label) {
+		const range = this.range(), { labels, meta } = this.app;
+		const spans = await this.app.source.calls(range, label);
+		const tracks = new Map(meta.tracks.map((t) => [t.id, trackName(t)]));
+		return [this.heading("top", range), table([
+			{ name: "function", text: (s) => labels[s.label]?.name ?? "?" },
+			{ name: "duration", text: (s) => duration(s.dur), value: (s) => s.dur, number: true },
+			{ name: "begin", text: (s) => duration(s.ts), value: (s) => s.ts, number: true },
+			{ name: "track", text: (s) => tracks.get(s.track) ?? "" }],
+		spans, this.orders.calls, (/** @type {SpanRef} */ s) => this.app.pick(s, true))];
+	}
+
+	async counters() {
+		const { app } = this, { meta } = app, range = this.range();
+		if (!meta.series.length) return [element("p", {}, "The trace has no counters.")];
+		if (!app.source.counters) return this.allCounters();
+		const sums = await app.source.counters(range);
+		const series = new Map(meta.series.map((s) => [s.id, s]));
+		const track = (/** @type {CounterSum} */ c) => series.get(c.series)?.track ?? -1;
+		const rows = sums.filter((c) => !range.tracks || range.tracks.includes(track(c)));
+		const column = (/** @type {"min" | "max" | "mean" | "last"} */ name) => ({ name, number: true,
+			text: (/** @type {CounterSum} */ c) => exactNumber(c[name]), value: (/** @type {CounterSum} */ c) => Number(c[name]) });
+		return [this.heading("counters --by track", range), table([
+			{ name: "counter", text: (c) => series.get(c.series)?.name ?? "?" },
+			{ name: "track", text: (c) => trackName(meta.tracks.find((t) => t.id === track(c))) },
+			{ name: "samples", text: (c) => count(c.samples), value: (c) => c.samples, number: true },
+			column("min"), column("max"), column("mean"), column("last")], rows, this.orders.counters)];
+	}
+
+	/** Counters of the whole trace, where sums of a range are not known. */
+	allCounters() {
+		const { meta } = this.app;
+		return [table([{ name: "counter", text: (s) => s.name },
+			{ name: "track", text: (s) => trackName(meta.tracks.find((t) => t.id === s.track)) },
+			{ name: "min", text: (s) => number(s.least), value: (s) => s.least, number: true },
+			{ name: "max", text: (s) => number(s.most), value: (s) => s.most, number: true }], meta.series, this.orders.counters)];
+	}
+
+	async why() {
+		const { picked } = this.app.state;
+		if (!picked) return [element("p", {}, "Pick a call to see what it waited for.")];
+		const w = await this.app.source.why(picked);
+		const line = (/** @type {string} */ what, /** @type {number} */ ns) =>
+			element("tr", {}, element("td", {}, what), element("td", { class: "n" }, duration(ns)));
+		return [element("table", {}, line("running", w.running), line("runnable, waiting for a CPU", w.runnable), line("blocked", w.blocked)),
+			element("ul", {}, ...w.parts.map((p) => element("li", {}, p.at
+				? element("button", { type: "button", click: () => p.at && this.app.pick(p.at, true) }, p.text) : p.text,
+			` ${duration(p.ns)}`))),
+			...await criticalTable(this.app, picked)];
+	}
+
+	async trace() {
+		const { meta } = this.app;
+		return [element("table", {}, ...meta.facts.map(([k, v]) => element("tr", {}, element("td", {}, k), element("td", {}, v)))),
+			element("ul", {}, ...meta.marks.map((m) => element("li", { class: m.kind }, m.ts === null ? m.text
+				: element("button", { type: "button", click: () => this.app.show(Number(m.ts) - 1e6, Number(m.ts) + 1e6) }, m.text))))];
+	}
+}
+
+/** The option that chooses the threads of a range. @param {App} app @param {Range} r */
+function threads(app, r) {
+	if (!r.tracks) return "";
+	const chosen = new Set(r.tracks);
+	const tids = new Set(app.meta.tracks.filter((t) => chosen.has(t.id) && t.tid).map((t) => t.tid));
+	return tids.size ? ` --tid ${[...tids].join(",")}` : "";
+}

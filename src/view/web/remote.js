@@ -1,0 +1,96 @@
+/** The server of `spur view` as the source of the page's data. */
+
+/** @typedef {import("./types.js").Lane} Lane */
+/** @typedef {import("./types.js").Range} Range */
+/** @typedef {import("./types.js").SpanRef} SpanRef */
+/** @typedef {import("./types.js").Source} Source */
+
+/** What the server answered if it did not answer with data. */
+export class Refused extends Error {
+	/** @param {number} status @param {string} text */
+	constructor(status, text) {
+		super(text || `the server answered ${status}`);
+		this.status = status;
+	}
+}
+
+/**
+ * The lanes of a request: runs of depths of each track, as `5:0-7,9:0-3`; `5:s` are states.
+ * @param {Lane[]} lanes in order of tracks and depths
+ */
+export function laneList(lanes) {
+	/** @type {string[]} */
+	const out = [];
+	for (let i = 0; i < lanes.length;) {
+		const { track, depth } = lanes[i];
+		let n = 1;
+		if (depth < 0) {
+			out.push(`${track}:s`);
+		} else {
+			while (i + n < lanes.length && lanes[i + n].track === track && lanes[i + n].depth === depth + n) n++;
+			out.push(`${track}:${depth}-${depth + n - 1}`);
+		}
+		i += n;
+	}
+	return out.join(",");
+}
+
+/** @param {Range} r */
+function rangeQuery(r) {
+	return `from=${Math.round(r.from)}&to=${Math.round(r.to)}` + (r.tracks ? `&tracks=${r.tracks.join(",")}` : "");
+}
+
+/** @param {SpanRef} s */
+function spanQuery(s) {
+	return `track=${s.track}&depth=${s.depth}&t=${Math.round(s.ts)}&dur=${Math.round(s.dur)}`;
+}
+
+/** Puts tracks in their order, and names of counters together. @param {any} meta @returns {import("./types.js").Meta} */
+export function readMeta(meta) {
+	for (const s of meta.series) if (s.arg) s.name = s.name ? `${s.name} ${s.arg}` : s.arg;
+	meta.tracks.sort((/** @type {{order: number}} */ a, /** @type {{order: number}} */ b) => a.order - b.order);
+	return meta;
+}
+
+/**
+ * @param {string} token
+ * @returns {Source}
+ */
+export function remote(token) {
+	/** @param {string} path */
+	const get = async (path) => {
+		let r;
+		try {
+			r = await fetch(`/api/${path}`, { headers: { "X-Spur-Token": token } });
+		} catch {
+			throw new Refused(0, "The viewer does not answer: it has ended, or the connection to its machine is lost.");
+		}
+		if (!r.ok) throw new Refused(r.status, await r.text());
+		return r;
+	};
+	/** @param {string} path */
+	const json = async (path) => (await get(path)).json();
+	return {
+		meta: async () => readMeta(await json("meta")),
+		labels: (from) => json(`labels?from=${from}`),
+		tiles: async (z, i, lanes) => {
+			const r = await get(`tiles?z=${z}&i=${i}&lanes=${laneList(lanes)}`);
+			return { data: await r.arrayBuffer(), partial: r.headers.has("X-Spur-Partial") };
+		},
+		counter: async (z, i, series) =>
+			new Float64Array(await (await get(`counter?z=${z}&i=${i}&series=${series}`)).arrayBuffer()),
+		span: (lane, t, dur) => json(`span?track=${lane.track}&depth=${lane.depth}&t=${Math.round(t)}` +
+			(dur === undefined ? "" : `&dur=${Math.round(dur)}`)),
+		sums: (range) => json(`sums?${rangeQuery(range)}`),
+		flame: (range) => json(`flame?${rangeQuery(range)}`),
+		calls: (range, label) => json(`calls?${rangeQuery(range)}${label < 0 ? "" : `&label=${label}`}`),
+		counters: (range) => json(`counters?from=${Math.round(range.from)}&to=${Math.round(range.to)}`),
+		find: (query, from, back) => json(`find?q=${encodeURIComponent(query)}` +
+			(from ? `&${spanQuery(from)}` : "") + (back ? "&back=1" : "")),
+		flows: (span) => json(`flows?${spanQuery(span)}`),
+		why: (span) => json(`why?${spanQuery(span)}`),
+		critical: (span) => json(`critical?${spanQuery(span)}`),
+		state: (track, t) => json(`state?track=${track}&t=${Math.max(0, Math.round(t))}`),
+		overview: async () => new Uint8Array(await (await get("overview")).arrayBuffer()),
+	};
+}

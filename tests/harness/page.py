@@ -1,0 +1,365 @@
+"""
+The page of `spur view`, driven in a headless browser by keys and mouse (tests/viewers/page.js): what it shows must be what the
+commands print for the same range, the same span, the same query.
+"""
+import csv
+import importlib
+import io
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+from harness import page_lanes, viewers
+from harness.fxt import Wrong
+
+TRACES = ("uftrace/own-words", "fxt/all-records", "xray/fdr-threads", "ctf/lttng213-functions", "heph/parent-child", "spur/calls", "ctf/lttng-ust-small")
+
+
+# Those that are compared as pages of one file, request by request: of each format, with all that stores have.
+SAVED = (*TRACES, "uftrace/threads", "uftrace/own-cxx", "uftrace/own-signals", "fxt/async-flows", "fxt/overlapping", "fxt/ends-and-objects",
+         "xray/own-profile-throws", "xray/basic-args", "ctf/kernel-threads", "ctf/v11-natural", "heph/nesting", "spur/events", "spur/killed")
+SAVED_BROWSER = ("uftrace/own-words", "fxt/all-records")
+
+
+def spur(t, *args):
+    r = t.run([t.spur, *args])
+    if r.code not in (0, 1, 3):
+        raise Wrong("spur %s: exit code %s: %.200r" % (" ".join(args), r.code, r.err))
+    return r.out.decode("utf-8", "surrogateescape")
+
+
+def rows(t, trace, *args):
+    return [json.loads(line) for line in spur(t, "cat", "--jsonl", "-q", trace, *args).splitlines()]
+
+
+def begins(events):
+    return [e for e in events if e.get("kind") in ("BEGIN", "SPAN")]
+
+
+def close(what, a, b, slack):
+    if abs(a - b) > slack:
+        raise Wrong("%s: expected %s, found %s" % (what, b, a))
+
+
+def moving(m):
+    width = m["whole"]["width"]
+    close("W", m["near"]["nspp"], m["whole"]["nspp"] * 0.7, m["whole"]["nspp"] * 0.5)
+    if not m["near"]["nspp"] < m["whole"]["nspp"]:
+        raise Wrong("W: does not zoom in")
+    if not m["right"]["start"] > m["near"]["start"] or m["right"]["nspp"] != m["near"]["nspp"]:
+        raise Wrong("D: does not pan to the right: %s" % m["right"])
+    if not m["back"]["start"] < m["right"]["start"] or not m["back"]["nspp"] > m["right"]["nspp"]:
+        raise Wrong("A, S: do not go back: %s" % m["back"])
+    close("drag on the axis: begin", m["axis"]["start"], m["back"]["start"] + 100 * m["back"]["nspp"], 2 * m["back"]["nspp"])
+    close("drag on the axis: width", m["axis"]["nspp"] * width, 200 * m["back"]["nspp"], 4 * m["back"]["nspp"])
+    if not m["wheel"]["nspp"] < m["axis"]["nspp"]:
+        raise Wrong("Ctrl+wheel: does not zoom in")
+    close("Alt+drag", m["dragged"]["start"], m["wheel"]["start"] + 100 * m["wheel"]["nspp"], 2 * m["wheel"]["nspp"])
+    close("Backspace", m["history"]["nspp"], m["back"]["nspp"], 1e-6 * m["back"]["nspp"])
+
+
+def picking(p, meta):
+    longest = p["longest"]["span"]
+    close("F", p["fitted"]["nspp"] * p["fitted"]["width"], longest["dur"] * 1.1 + 2, longest["dur"] * 0.01 + 20)
+    if p["clicked"] != longest and p["clicked"]["depth"] != longest["depth"]:
+        raise Wrong("click: expected %s, found %s" % (longest, p["clicked"]))
+    if p["longest"]["calls"] and p["walk"]["ArrowDown"] != p["longest"]["children"][0]:
+        raise Wrong("arrow down: expected %s, found %s" % (p["longest"]["children"][0], p["walk"]["ArrowDown"]))
+    if p["longest"]["calls"] and p["walk"]["ArrowUp"] != longest:
+        raise Wrong("arrow up: expected %s, found %s" % (longest, p["walk"]["ArrowUp"]))
+    if longest["ts"] + longest["dur"] > meta["length"]:
+        raise Wrong("the longest span ends after the trace")
+
+
+def queries(t, trace, found, saved):
+    name, plain, where = found
+    text = spur(t, "cat", "--jsonl", "-q", "--where", "dur > 1us", trace)
+    want = len(begins([json.loads(line) for line in text.splitlines()]))
+    # The page finds time off the CPU too.
+    found_it = int(plain["text"].split()[0].replace(",", ""))
+    if found_it != want and not (found_it > want and any(e["kind"] == "SWITCH" for e in rows(t, trace))):
+        raise Wrong("find %s: expected %d, found %s" % (plain["query"], want, plain["text"]))
+    want = len([e for e in rows(t, trace) if e["kind"] not in ("END",) and name["query"].lower() in e.get("name", "").lower()])
+    if name["text"].split()[0].replace(",", "") != str(want):
+        raise Wrong("find %s: expected %d, found %s" % (name["query"], want, name["text"]))
+    if saved:
+        if "spur view" not in where["text"]:
+            raise Wrong("find %s: found %s" % (where["query"], where["text"]))
+        return
+    text = spur(t, "cat", "--jsonl", "-q", "--where", where["query"], trace)
+    want = len(begins([json.loads(line) for line in text.splitlines()]))
+    if where["text"].split()[0].replace(",", "") != str(want):
+        raise Wrong("find %s: expected %d, found %s" % (where["query"], want, where["text"]))
+
+
+def sums(t, trace, shown):
+    r = shown["range"]
+    columns = ("calls", "total", "self", "avg", "min", "max", "unfinished")
+    text = spur(t, "report", "--csv", "--raw", "-q", "-f", "function," + ",".join(columns), "--from=%dns" % r["from"], "--until=%dns" % r["to"], trace)
+    want = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        want[row["function"]] = [int(row[k] or 0) for k in columns]
+    got = {s["name"]: [s[k] for k in columns] for s in shown["sums"]}
+    for name in sorted(set(want) | set(got)):
+        if want.get(name) != got.get(name):
+            raise Wrong("functions of the range: %s: spur report has %s, the page %s" % (name, want.get(name), got.get(name)))
+
+
+def counters(t, trace, shown):
+    for c in shown:
+        r = c["range"]
+        text = spur(t, "counters", "--by", "track", "--csv", "--raw", "-q", "--from=%dns" % r["from"], "--until=%dns" % r["to"], trace)
+        want = {}
+        for row in csv.DictReader(io.StringIO(text)):
+            key = (row["tid"], " ".join(x for x in (row["name"], row["argument"]) if x))
+            want[key] = [row[k] for k in ("samples", "min", "max", "mean", "last")]
+        got = {(s["tid"], s["name"]): [str(s[k]) for k in ("samples", "min", "max", "mean", "last")] for s in c["sums"]}
+        for key in sorted(set(want) | set(got)):
+            if [float(x) for x in want.get(key, [])] != [float(x) for x in got.get(key, [])] or c["rows"] != len(got):
+                raise Wrong("counters of %s: %s: spur counters has %s, the page %s in %d rows" % (r, key, want.get(key), got.get(key), c["rows"]))
+        if "counters --by track" not in c["command"]:
+            raise Wrong("the command of counters: %s" % c["command"])
+
+
+def touching(m):
+    close("two fingers", m["pinched"]["nspp"], m["whole"]["nspp"] / 2, m["whole"]["nspp"] * 0.05)
+    close("two fingers: the middle stays", m["pinched"]["start"] + 500 * m["pinched"]["nspp"], m["whole"]["start"] + 500 * m["whole"]["nspp"],
+          30 * m["whole"]["nspp"])
+    if m["at"] and m["tapped"] != m["pressed"]:
+        raise Wrong("a tap picks %s, a finger that stays %s" % (m["tapped"], m["pressed"]))
+    close("one finger", m["panned"]["start"], m["pinched"]["start"] + 100 * m["pinched"]["nspp"], 25 * m["pinched"]["nspp"])
+
+
+def tracks(k):
+    if k["pinned"][0] != k["all"][1 if len(k["all"]) > 1 else 0]:
+        raise Wrong("P: the second track is not at the top: %s of %s" % (k["pinned"], k["all"]))
+    if len(k["hidden"]) >= len(k["all"]) or k["shown"] != k["all"] or k["filtered"]:
+        raise Wrong("H, Shift+H, the filter: %s" % k)
+
+
+def markup(t, label, tools):
+    """A trace whose names are markup: calls, arguments, the file itself."""
+    evil = '<img src=x onerror="window.hacked=1"><b class=evil>&amp;'
+
+    def string(index, text):
+        body = text.encode()
+        words = (len(body) + 7) // 8
+        return struct.pack("<Q", 2 | (1 + words) << 4 | index << 16 | len(body) << 32) + body.ljust(8 * words, b"\0")
+
+    def event(kind, name, at, arg):
+        head = 4 | (3 if arg else 2) << 4 | kind << 16 | (1 if arg else 0) << 20 | 1 << 24 | name << 48
+        return struct.pack("<QQ", head, at) + (struct.pack("<Q", 6 | 1 << 4 | 1 << 16 | 2 << 32) if arg else b"")
+
+    with t.temp() as tmp:
+        trace = os.path.join(tmp, "<img src=x onerror='window.hacked=2'>.fxt")
+        with open(trace, "wb") as f:
+            f.write(struct.pack("<QQQ", 0x0016547846040010, 1 | 2 << 4, 1000000000) + string(1, evil) + string(2, evil + " 2"))
+            f.write(struct.pack("<QQQ", 3 | 3 << 4 | 1 << 16, 100, 101))
+            f.write(struct.pack("<QQ", 7 | 4 << 4 | 2 << 16 | 1 << 24 | 1 << 40, 101) + struct.pack("<QQ", 8 | 2 << 4 | 2 << 16, 100))
+            for i in range(4):
+                f.write(event(2, 1, 1000 + 10000 * i, True) + event(2, 2, 2000 + 10000 * i, True) + event(3, 2, 5000 + 10000 * i, False) +
+                        event(3, 1, 9000 + 10000 * i, False))
+        one(t, label, trace, tools)
+
+
+def one(t, label, trace, tools):
+    t.verdict(label, driven(t, trace, tools, None))
+
+
+def one_file(t, label, trace, tools):
+    """The page as one file does the same without a server."""
+    with t.temp() as tmp:
+        page = os.path.join(tmp, "page.html")
+        spur(t, "convert", "-q", "-o", page, trace)
+        t.verdict(label, driven(t, trace, tools, page))
+
+
+def saved(t, label, trace):
+    """The page as one file answers what the server answers."""
+    why = None
+    with t.temp() as tmp:
+        page, cache = os.path.join(tmp, "page.html"), {"XDG_CACHE_HOME": tmp}
+        try:
+            spur(t, "convert", "-q", "-o", page, trace)
+            r = t.run(["node", os.path.join(t.tests, "viewers", "saved.mjs"), os.path.join(t.root, "src", "view", "web"), t.spur, trace, page],
+                      env=cache, timeout=300, limit=False)
+            if r.code:
+                raise Wrong("exit code %s: %.500s" % (r.code, r.err.decode("utf-8", "replace")))
+            got = json.loads(r.out)
+            if got["questions"] < 100 or got["differ"]:
+                raise Wrong("%d of %d answers differ: %.1000s" % (got["differ"], got["questions"], got["first"]))
+        except (Wrong, json.JSONDecodeError) as e:
+            why = str(e)
+    t.verdict(label, why)
+
+
+def beside(t, label, before, after, tools):
+    """A second trace below the first one: what both have is what spur diff says, and what is moved stands where it belongs."""
+    why = None
+    with t.temp() as tmp:
+        page = os.path.join(tmp, "page.html")
+        spur(t, "convert", "-q", "-o", page, after)
+        r = t.run(["node", os.path.join(t.tests, "viewers", "beside.js"), *tools, t.spur, before, page], timeout=300, limit=False)
+        try:
+            if r.code:
+                raise Wrong("exit code %s: %.500s" % (r.code, r.err.decode("utf-8", "replace")))
+            got = json.loads(r.out)
+            text = spur(t, "diff", "--csv", "--raw", "-q", "-f", "calls_a,self_a,calls_b,self_b,function", before, after)
+            want = {row["function"]: [int(row[k] or 0) for k in ("calls_a", "self_a", "calls_b", "self_b")] for row in csv.DictReader(io.StringIO(text))}
+            if got["sums"] != want or got["rows"] != len(want):
+                raise Wrong("functions: spur diff has %s, the page %s in %d rows" % (want, got["sums"], got["rows"]))
+            if got["errors"] or got["names"] != ["…" + w[-27:] for w in (before, after)] or not got["command"].startswith("spur diff %s %s --from" % (before, after)):
+                raise Wrong("errors %s, traces %s, command %s" % (got["errors"], got["names"], got["command"]))
+            # Edges are whole 32nds of a pixel, and so is the way by which they are moved.
+            if got["begin"]["worst"] >= 2 or got["aligned"]["worst"] >= 4 or got["begin"]["seen"] < 20 or not got["offset"]:
+                raise Wrong("places: %s, %s moved by %s" % (got["begin"], got["aligned"], got["offset"]))
+            if got["found"]["sides"] != 2 or got["found"]["seen"] != got["found"]["total"]:
+                raise Wrong("find: %s" % got["found"])
+        except (Wrong, json.JSONDecodeError) as e:
+            why = str(e)
+    t.verdict(label, why)
+
+
+def driven(t, trace, tools, page):
+    """What is wrong with the page of a trace, driven in a browser; `page`: a file that it is, None: the server's."""
+    why = None
+    r = t.run(["node", os.path.join(t.tests, "viewers", "page.js"), *tools, t.spur, trace, *(("", page) if page else ())], timeout=300, limit=False)
+    try:
+        if r.code:
+            raise Wrong("exit code %s: %.500s" % (r.code, r.err.decode("utf-8", "replace")))
+        hosts = [""] if page else ["127.0.0.1"]
+        page = json.loads(r.out)
+        if page["errors"] or page["hosts"] != hosts:
+            raise Wrong("errors %s, hosts %s" % (page["errors"], page["hosts"]))
+        if not page["rects"]:
+            raise Wrong("nothing is drawn")
+        moving(page["moving"])
+        if page["meta"]["spans"]:
+            picking(page["picking"], page["meta"])
+            sums(t, trace, page["ranges"])
+            queries(t, trace, page["finding"], hosts == [""])
+        if page["meta"]["series"] and hosts != [""]:
+            counters(t, trace, page["counters"])
+        touching(page["touching"])
+        tracks(page["tracks"])
+        if page["markup"] != [None, 0]:
+            raise Wrong("markup of the trace is markup of the page: %s" % page["markup"])
+        if page["help"]["lines"] < 40 or page["help"]["unnamed"]:
+            raise Wrong("help: %s" % page["help"])
+        n = page["notes"]
+        if len(n["note"]) != 1 or not n["ruler"][0] < n["ruler"][1] or not n["kept"] or not n["file"].endswith(".view.json"):
+            raise Wrong("notes: %s" % n)
+    except Wrong as e:
+        why = str(e)
+    return why
+
+
+def grow(t, tools, put):
+    """Lets a program write calls while the page shows them; returns what it showed after each step."""
+    for folder in ("cli/follow-spur", "record", "cli/view-hostile"):
+        sys.path.append(os.path.join(t.tests, folder))
+    spb, recording, viewer = (importlib.import_module(n) for n in ("spb", "recording", "viewer"))
+    with t.temp() as tmp:
+        os.mkdir(os.path.join(tmp, "t"))
+        program = recording.Program()
+        try:
+            r = recording.Recording(os.path.join(tmp, "t"), program)
+            r.chunk(0, thread=0)
+            r.describe(0, spb.site(1, spb.SPAN, "app", "call"))
+            r.chunk(1, thread=1)
+            begin = r.now()
+
+            def calls(first, n):
+                for i in range(first, first + n):
+                    for kind, at in ((spb.BEGIN, i * 10000), (spb.END, i * 10000 + 5000)):
+                        r.put(r.reserve(1, 1), kind | 1 << 8 | ((begin + at) & 0xFFFFFFFF) << 32)
+
+            calls(0, 10)
+            with viewer.Viewer("--follow", os.path.join(tmp, "t"), spur=t.spur, env={"TMPDIR": tmp}) as v:
+                node = subprocess.Popen(["node", os.path.join(t.tests, "viewers", "follow.js"), *tools, v.said.strip()], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                try:
+                    for spans in (10, 40, 70, 100, -1):
+                        if spans > 10:
+                            calls(spans - 30, 30)
+                        elif spans < 0:
+                            r.end()
+                            program.kill()
+                        node.stdin.write("%d\n" % spans)
+                        node.stdin.flush()
+                        line = node.stdout.readline()
+                        if not line:
+                            raise Wrong("step %d: %.500s" % (spans, node.stderr.read()))
+                        put(json.loads(line))
+                finally:
+                    node.kill()
+                    node.communicate()
+        finally:
+            program.kill()
+
+
+def follow(t, label, tools):
+    why = None
+    steps = []
+    try:
+        grow(t, tools, steps.append)
+        first, second, left, back, end = steps
+        for n, s in zip((10, 40, 70, 100, 100), steps):
+            if s["spans"] != n or s["rects"] != n or s["errors"]:
+                raise Wrong("expected %d calls, each drawn, found %s" % (n, s))
+        for s in (first, second, back):
+            if not s["on"] or not s["growing"] or "live" not in s["status"] or not s["start"] < s["length"] <= s["end"] or s["pressed"] != "true":
+                raise Wrong("does not follow the end: %s" % s)
+        if left["on"] or "not followed" not in left["status"] or left["pressed"] != "false":
+            raise Wrong("A: goes on following: %s" % left)
+        if end["growing"] or not end["done"] or "live" in end["status"] or end["button"]:
+            raise Wrong("is still live: %s" % end)
+    except Wrong as e:
+        why = str(e)
+    t.verdict(label, why)
+
+
+def run(t):
+    browser = next((shutil.which(b) for b in viewers.BROWSERS if shutil.which(b)), None)
+    modules = os.path.join(t.root, "build", "npm", "node_modules")
+    there = browser and shutil.which("node") and os.path.isdir(os.path.join(modules, "playwright-core"))
+    for name in TRACES:
+        label = "page/" + name
+        trace = os.path.join(t.tests, "golden", name, "in")
+        if not t.wanted(label):
+            continue
+        if not there:
+            t.skip(label, "no browser, node or playwright-core: tools/install-deps")
+        else:
+            t.later(one, label, trace, [modules, browser])
+    for name in SAVED_BROWSER:
+        if t.wanted("page/file/" + name):
+            trace = os.path.join(t.tests, "golden", name, "in")
+            if there:
+                t.later(one_file, "page/file/" + name, trace, [modules, browser])
+            else:
+                t.skip("page/file/" + name, "no browser, node or playwright-core: tools/install-deps")
+    label = "page/beside"
+    if t.wanted(label):
+        before, after = (os.path.join(t.tests, "golden", "uftrace", "own-compare-" + w, "in") for w in ("before", "after"))
+        if there:
+            t.later(beside, label, before, after, [modules, browser])
+        else:
+            t.skip(label, "no browser, node or playwright-core: tools/install-deps")
+    for name in SAVED:
+        if t.wanted("page/saved/" + name):
+            if shutil.which("node"):
+                t.later(saved, "page/saved/" + name, os.path.join(t.tests, "golden", name, "in"))
+            else:
+                t.skip("page/saved/" + name, "no node: tools/install-deps")
+    page_lanes.later(t, there, [modules, browser])
+    if t.wanted("page/markup") and there:
+        t.later(markup, "page/markup", [modules, browser])
+    if t.wanted("page/follow"):
+        if there:
+            t.later(follow, "page/follow", [modules, browser])
+        else:
+            t.skip("page/follow", "no browser, node or playwright-core: tools/install-deps")

@@ -1,0 +1,70 @@
+/*
+ * A program that does unusual things while it is recorded: attach_odd MODE. It calls a function all
+ * the time, on one thread, until SIGTERM. What SIGUSR1 does depends on the mode.
+ */
+#define _GNU_SOURCE
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stop, now;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	now = 1;
+}
+
+__attribute__((noinline)) long hot(long x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+static void filter(void)
+{
+	struct sock_filter allow[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	const struct sock_fprog p = { 1, allow };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p);
+}
+
+int main(int argc, char **argv)
+{
+	const char *const mode = argc > 1 ? argv[1] : "";
+	long sum = 0;
+
+	signal(SIGTERM, on_term);
+	signal(SIGUSR1, on_usr1);
+	while (!stop) {
+		for (long i = 0; i < 1000; i++) {
+			sum += hot(i) - i;
+			if (strcmp(mode, "allocate") == 0)
+				free(malloc((size_t)hot(i)));
+		}
+		if (!now)
+			continue;
+		now = 0;
+		if (strcmp(mode, "filter") == 0)
+			filter();
+		else if (strcmp(mode, "exec") == 0)
+			execlp("sleep", "sleep", "60", (char *)NULL);
+		else if (strcmp(mode, "vfork") == 0 && vfork() == 0) {
+			sleep(1);
+			_exit(0);
+		}
+	}
+	return sum % 1000 != 0;
+}
