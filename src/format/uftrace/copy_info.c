@@ -288,6 +288,8 @@ static void info_make(struct copying *k, const struct uftrace_info *i, uint8_t h
 {
 	struct text tids = i->tids;
 	struct out *const o = k->o;
+	/* uftrace reads the file of tasks, which a copy always has, only if the header says so. */
+	const uint64_t features = i->features | 1u << UFTRACE_TASK_SESSION;
 	uint64_t bits, tid;
 
 	bits = pieces_out(k, i, text, false) | 1u << UFTRACE_TASKINFO;
@@ -304,7 +306,7 @@ static void info_make(struct copying *k, const struct uftrace_info *i, uint8_t h
 	wire_store(head + INFO_AT_SIZE, INFO_HEADER, 2, i->big_endian);
 	head[INFO_AT_ORDER] = i->big_endian ? 2 : 1;
 	head[INFO_AT_CLASS] = i->is64 ? 2 : 1;
-	wire_store(head + INFO_AT_FEATURES, i->features, 8, i->big_endian);
+	wire_store(head + INFO_AT_FEATURES, features, 8, i->big_endian);
 	wire_store(head + INFO_AT_LEVELS, i->max_stack, 2, i->big_endian);
 	wire_store(head + INFO_AT_LINES, bits, 8, i->big_endian);
 }
