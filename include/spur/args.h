@@ -45,7 +45,11 @@ struct spur_value {
 	uint8_t size; /* bytes in the record, 0 if not applicable, 255 if more */
 	uint8_t unreliable; /* the producer is known to write wrong values here */
 	uint32_t name; /* string id; 0: no name */
-	uint32_t count; /* STRUCT, ARRAY: number of items; STRING, BYTES: length in bytes */
+	/*
+	 * STRUCT, ARRAY: number of items; STRING, BYTES: length in bytes; I64, U64: bits in the
+	 * record if these are no whole bytes, else 0.
+	 */
+	uint32_t count;
 	/*
 	 * The label of an ENUM, POINTER, KOID or opaque BYTES; of an F64, the digits of a number
 	 * that a double cannot hold exactly. NULL: no label.

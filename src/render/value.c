@@ -158,7 +158,9 @@ static void out_binary(struct out *o, uint64_t v)
 /* Returns the bits that the record has of a number, without the sign extension. */
 static uint64_t value_bits(const struct spur_value *v)
 {
-	return v->size && v->size < 8 ? v->u & (((uint64_t)1 << (8 * v->size)) - 1) : v->u;
+	const unsigned bits = v->count ? v->count : 8u * v->size;
+
+	return bits && bits < 64 ? v->u & (((uint64_t)1 << bits) - 1) : v->u;
 }
 
 static void char_out(struct out *o, uint64_t v)

@@ -485,7 +485,9 @@ static bool field_add(void *self, const struct ctf_place *place)
 	/* Where a name is the value, the number too. */
 	if (place->value.type == SPUR_ENUM && place->value.label)
 		items[v->count++] = (struct spur_value){
-			.type = place->value.count == CTF_ENUM_SIGNED ? SPUR_I64 : SPUR_U64,
+			.type = (place->value.count & CTF_ENUM_KIND) == CTF_ENUM_SIGNED ?
+					SPUR_I64 :
+					SPUR_U64,
 			.name = l->c->s_number,
 			.u = place->value.u,
 		};

@@ -237,8 +237,8 @@ void plan_number(const struct ctf_field *f, struct spur_value *v);
 /* Without a name a value is its number, but for styles, which say so. */
 static inline void plan_unnamed(struct spur_value *v)
 {
-	v->type = v->count == CTF_ENUM_SIGNED ? SPUR_I64 : SPUR_U64;
-	v->count = 0;
+	v->type = (v->count & CTF_ENUM_KIND) == CTF_ENUM_SIGNED ? SPUR_I64 : SPUR_U64;
+	v->count >>= CTF_ENUM_BITS_SHIFT;
 }
 
 /*

@@ -107,6 +107,8 @@ bool plan_asks(const struct ctf_program *p, const bool *filled, uint32_t n);
  * values' `count`.
  */
 enum { CTF_LABELS_BETWEEN = 0x1F, CTF_ENUM_UNSIGNED = 0, CTF_ENUM_SIGNED = 1, CTF_ENUM_FLAGS = 2 };
+/* `count` of an ENUM: one of these, and above these bits what `count` of its number would be. */
+enum { CTF_ENUM_KIND = 3, CTF_ENUM_BITS_SHIFT = 2 };
 
 /*
  * Values of all fields: one item per scope field (top-level members as items of `args` directly

@@ -217,17 +217,21 @@ const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field
 
 void plan_number(const struct ctf_field *f, struct spur_value *v)
 {
+	const bool odd = f->size % 8 && f->size < 64;
+
 	v->size = f->size && f->size % 8 == 0 && f->size <= 64 ? (uint8_t)(f->size / 8) : 0;
+	v->count = odd ? (uint32_t)f->size : 0;
 	if (f->kind == CTF_FLOAT) {
 		v->type = SPUR_F64;
 		v->size = (uint8_t)(f->size / 8);
 	} else if (f->labels || f->is_enum || f->kind == CTF_BITMAP) {
 		v->type = SPUR_ENUM;
-		v->count = f->kind == CTF_BITMAP ? CTF_ENUM_FLAGS
-			   : f->is_signed	 ? CTF_ENUM_SIGNED
-						 : CTF_ENUM_UNSIGNED;
+		v->count = v->count << CTF_ENUM_BITS_SHIFT | (f->kind == CTF_BITMAP ? CTF_ENUM_FLAGS
+							      : f->is_signed ? CTF_ENUM_SIGNED
+									     : CTF_ENUM_UNSIGNED);
 	} else {
 		v->type = f->kind == CTF_BOOL ? SPUR_BOOL : f->is_signed ? SPUR_I64 : SPUR_U64;
+		v->count = f->kind == CTF_BOOL ? 0 : v->count;
 	}
 }
 

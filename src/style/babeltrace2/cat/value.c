@@ -76,50 +76,45 @@ static char *put_octal(char *w, uint64_t v)
 	return w;
 }
 
-/* The bits of whole octal digits: of a negative number, sign bits fill the first one. */
-static uint64_t octal_digits(uint64_t u, unsigned bits)
+/* The bits of whole digits: of a negative number, sign bits fill the first one. */
+static uint64_t digits_of(uint64_t u, unsigned bits, unsigned digit)
 {
-	const unsigned whole = (bits + 2) / 3 * 3;
+	const unsigned whole = (bits + digit - 1) / digit * digit;
 
 	return whole < 64 ? u & (((uint64_t)1 << whole) - 1) : u;
 }
 
-/* Room: VALUE_NUMBER. */
-static char *put_int(char *w, const struct spur_value *v, bool is_signed)
+/* `odd`: the number's bits if they are no whole bytes, else 0. Room: VALUE_NUMBER. */
+static char *put_int(char *w, const struct spur_value *v, bool is_signed, unsigned odd)
 {
-	const unsigned bits = v->size ? 8u * v->size : 64;
-	const uint64_t u = bits < 64 ? v->u & (((uint64_t)1 << bits) - 1) : v->u;
+	const unsigned bits = odd ? odd : v->size ? 8u * v->size : 64;
 
 	switch (v->show) {
 	case SPUR_SHOW_HEX:
-		return put_upper(w, u);
+		return put_upper(w, digits_of(v->u, bits, 4));
 	case SPUR_SHOW_OCTAL:
-		return put_octal(w, octal_digits(v->u, bits));
+		return put_octal(w, digits_of(v->u, bits, 3));
 	case SPUR_SHOW_BINARY:
 		w = put_literal(w, "0b");
 		for (unsigned i = bits; i-- > 0;)
-			*w++ = u >> i & 1 ? '1' : '0';
+			*w++ = v->u >> i & 1 ? '1' : '0';
 		return w;
 	default:
 		return is_signed ? put_i64(w, v->i) : put_u64(w, v->u);
 	}
 }
 
-/* Labels of a value, which are joined by a unit separator: "A" or { "A", "B" }. */
-static void out_labels(const struct pretty_values *p, const char *label, bool braces, struct out *o)
+/* Labels of a value, which are joined by a unit separator: "A" or "A", "B". */
+static void out_labels(const struct pretty_values *p, const char *label, struct out *o)
 {
 	struct text rest = text_of(label), one;
 	bool first = true;
 
-	if (braces)
-		out_literal(o, "{ ");
 	while (text_split(&rest, CTF_LABELS_BETWEEN, &one)) {
 		out_str(o, first ? "" : ", ");
 		out_escaped(p, one.p, one.len, o);
 		first = false;
 	}
-	if (braces)
-		out_literal(o, " }");
 }
 
 static void out_enum(const struct pretty_values *p, const struct spur_value *v, struct out *o)
@@ -127,25 +122,27 @@ static void out_enum(const struct pretty_values *p, const struct spur_value *v, 
 	char *w;
 
 	/* Of flags (bit maps) the number comes first. */
-	if (v->count == CTF_ENUM_FLAGS) {
+	if ((v->count & CTF_ENUM_KIND) == CTF_ENUM_FLAGS) {
 		w = out_room(o, VALUE_NUMBER);
 		if (w)
 			out_to(o, put_upper(w, v->u));
 		if (v->label) {
-			out_char(o, ' ');
-			out_labels(p, v->label, true, o);
+			out_literal(o, " { ");
+			out_labels(p, v->label, o);
+			out_literal(o, " }");
 		}
 		return;
 	}
 	out_literal(o, "( ");
 	if (v->label)
-		out_labels(p, v->label, strchr(v->label, CTF_LABELS_BETWEEN) != NULL, o);
+		out_labels(p, v->label, o);
 	else
 		out_literal(o, "<unknown>");
 	w = out_room(o, 2 * VALUE_NUMBER);
 	if (!w)
 		return;
-	w = put_int(put_literal(w, " : container = "), v, v->count == CTF_ENUM_SIGNED);
+	w = put_int(put_literal(w, " : container = "), v,
+		    (v->count & CTF_ENUM_KIND) == CTF_ENUM_SIGNED, v->count >> CTF_ENUM_BITS_SHIFT);
 	out_to(o, put_literal(w, " )"));
 }
 
@@ -281,7 +278,7 @@ static void out_value(const struct pretty_values *p, const struct spur_value *v,
 	default:
 		w = out_room(o, VALUE_NUMBER);
 		if (w)
-			out_to(o, put_int(w, v, v->type == SPUR_I64));
+			out_to(o, put_int(w, v, v->type == SPUR_I64, v->count));
 		break;
 	}
 }
@@ -324,7 +321,7 @@ static char *values_index(const void *self, char *w, uint32_t i, uint32_t n)
 
 static char *values_put(char *w, const struct spur_value *v)
 {
-	return put_int(w, v, v->type == SPUR_I64);
+	return put_int(w, v, v->type == SPUR_I64, v->count);
 }
 
 static bool values_is_decimal(const struct spur_value *v)
