@@ -78,6 +78,21 @@ static bool has_file(const struct uftrace *u, const char *name)
 	return false;
 }
 
+/* The only session of a trace has records of all tasks; beside others, those of listed tasks. */
+static bool sessions_fit(const struct join_part *p)
+{
+	const struct uftrace_data *d = &p->u->d;
+
+	for (size_t i = 0; d->nsessions == 1 && i < p->u->t->nfeeds; i++) {
+		const struct uftrace_feed uf = uftrace_feed_at(p->u, i);
+		const uint64_t time = uftrace_has_dat(&uf) ? copying_first_time(p->u, uf.file) : 0;
+
+		if (time && !uftrace_session_at(d, uf.tid, time))
+			return false;
+	}
+	return true;
+}
+
 static bool parts_fit(const struct joining *j)
 {
 	const struct uftrace_info *specs = specs_of(j);
@@ -88,8 +103,8 @@ static bool parts_fit(const struct joining *j)
 
 		externs += has_file(p->u, "extern.dat");
 		if (!copying_info_valid(p->u) || !p->u->d.nsessions || p->u->kernel ||
-		    !same_kind(p->u, j->parts[0].u) || !times_fit(p) || externs > 1 ||
-		    (has_specs(&p->u->d.info) && !same_specs(&p->u->d.info, specs)))
+		    !same_kind(p->u, j->parts[0].u) || !times_fit(p) || !sessions_fit(p) ||
+		    externs > 1 || (has_specs(&p->u->d.info) && !same_specs(&p->u->d.info, specs)))
 			return false;
 	}
 	return true;
