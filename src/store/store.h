@@ -297,8 +297,16 @@ struct store_lanes {
 	const uint32_t *lanes;
 	size_t n;
 };
+/* Which items a query is about. */
+enum store_which {
+	STORE_ANY_ITEM,
+	STORE_NO_OFF_CPU, /* no time off the CPU */
+	STORE_ONLY_OFF_CPU,
+};
+
 /* What an item must be. */
 struct store_query {
+	enum store_which which;
 	const uint64_t *labels; /* a bit by label: those wanted; NULL: all */
 	size_t nlabels; /* bits of it */
 	int64_t least; /* ns that it lasts at least; 0: events too */

@@ -161,8 +161,9 @@ struct store_sum *view_sums_make(const struct view *v, const struct view_range *
 /* Returns the average duration that tables show of a sum with calls. */
 uint64_t view_sum_average(const struct store_sum *s);
 /*
- * Finds the longest calls of a range that end in it, at most VIEW_CALLS_MOST, the longest first;
- * with `label` not below 0 those of that function alone. Returns false if out of memory.
+ * Finds the longest calls of a range that end in it, at most VIEW_CALLS_MOST, the longest first:
+ * as `spur top` does if `label` is below 0, else those of that function alone, or the longest times
+ * off the CPU if it is 0. Returns false if out of memory.
  */
 bool view_calls_make(const struct view *v, const struct view_range *range, int64_t label,
 		     struct view_item *out, size_t *count);
