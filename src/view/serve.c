@@ -209,9 +209,25 @@ static bool idle(const struct session *s, int64_t most)
 	return most && now.tv_sec - view_server_last(s->server) > most / 1000000000;
 }
 
+/* Writes the address at once and opens it. Returns false if it cannot be written. */
+static bool tell_address(const struct session *s, const char *url, const struct view_options *o)
+{
+	struct out *const out = s->env->out;
+
+	out_str(out, url);
+	out_char(out, '\n');
+	/* What failed is told when the output is closed. */
+	if (!out_flush(out))
+		return false;
+	if (!o->no_open)
+		open_browser(url);
+	return true;
+}
+
 static enum spur_status session_run(struct session *s, const struct view_options *o)
 {
 	const struct view_server_options so = { .port = (uint16_t)o->port, .threads = THREADS };
+	const struct timespec wait = { .tv_nsec = LOOK_MS * 1000000L };
 	struct spur_error *const err = s->env->err;
 	struct out url;
 	enum spur_status st = view_server_start(&s->server, &s->view, &so, err);
@@ -221,24 +237,16 @@ static enum spur_status session_run(struct session *s, const struct view_options
 		out_str(&url, view_server_url(s->server));
 		if (o->state)
 			st = add_state(o->state, &url, err);
-		out_str(&url, "\n");
 		out_char(&url, 0);
 		if (url.error)
 			st = err_nomem(err);
 	}
-	if (st != SPUR_FAIL) {
-		o->say(url.buf, url.len - 1);
-		url.buf[url.len - 2] = '\0';
-		if (!o->no_open)
-			open_browser(url.buf);
+	if (st != SPUR_FAIL && tell_address(s, url.buf, o))
 		while (!stopped(s) && !idle(s, o->idle)) {
-			const struct timespec wait = { .tv_nsec = LOOK_MS * 1000000L };
-
 			os_nanosleep(&wait, NULL);
 			if (!__atomic_load_n(&s->built, __ATOMIC_ACQUIRE))
 				__atomic_add_fetch(&s->view.generation, 1, __ATOMIC_RELEASE);
 		}
-	}
 	out_free(&url);
 	return st;
 }
