@@ -419,6 +419,8 @@ static bool run_messages(const struct run *r)
 
 	if (notes->len && !r->v->quiet)
 		say_text(notes->buf, notes->len);
+	if (r->env.trace && r->env.was_told)
+		return report_totals(r->env.trace->path, &r->env.told, r->v->quiet);
 	return r->env.trace && report_diag(r->env.trace, r->v->quiet, r->pass->shows_damage);
 }
 

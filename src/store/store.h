@@ -368,6 +368,9 @@ struct store_note {
 /* As store_lost(). */
 bool store_note(const struct store *s, uint64_t i, struct store_note *out);
 
+/* Returns what reading the trace told in all. Requires a finished file (store_open()). */
+struct diag_totals store_told(const struct store *s);
+
 /* Returns true if store_flow_step() works: not while the store grows. */
 bool store_has_flows(const struct store *s);
 /*

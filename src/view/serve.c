@@ -102,6 +102,8 @@ static enum spur_status store_begin(struct session *s, bool keep)
 	if (s->kept && cache_open_file(&s->opened, s->path, s->identity.buf) == SPUR_OK) {
 		s->view.store = s->opened;
 		s->view.kept = true;
+		env->was_told = true;
+		env->told = store_told(s->opened);
 		s->built = true;
 		return SPUR_OK;
 	}
