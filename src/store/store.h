@@ -469,6 +469,9 @@ bool store_worker_begin(struct store_worker *k, const struct feed *f);
 bool store_worker_order(struct store_worker *k, const struct spur_event *rows, size_t n);
 bool store_worker_rows(struct store_worker *k, const struct spur_event *rows, size_t n);
 bool store_worker_end(struct store_worker *k);
+/* Adds one row, in order, whose arguments the trace may not have any more. As the two above. */
+bool store_worker_row(struct store_worker *k, const struct spur_event *row,
+		      const struct spur_args *args);
 /*
  * Makes all items that are complete visible to readers, in blocks that may have few of them: for a
  * trace that is still being written. Returns false if out of memory or if writing fails.

@@ -51,8 +51,9 @@ static bool has_ended(const struct session *s)
 static void *build(void *arg)
 {
 	struct session *const s = arg;
-	enum spur_status st = s->live ? live_build(s->env->trace, &s->pipe, s->writer, &s->err)
-				      : index_build(s->env->trace, &s->pipe, s->writer, &s->err);
+	enum spur_status st =
+		s->live ? live_build(s->env->trace, &s->pipe, s->writer, &s->view, &s->err)
+			: index_build(s->env->trace, &s->pipe, s->writer, &s->err);
 
 	if (st != SPUR_FAIL && !has_ended(s)) {
 		st = store_writer_finish(s->writer, s->identity.buf, &s->err);
@@ -111,6 +112,10 @@ static enum spur_status store_begin(struct session *s, bool keep)
 	if (store_writer_new(&s->writer, env->trace, s->path, workers, env->err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	s->view.store = store_writer_view(s->writer);
+	if (s->live && args_log_new(&s->view.args, env->trace, env->err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (!view_tell(&s->view))
+		return err_nomem(env->err);
 	s->pipe = env->pipe;
 	s->pipe.stop = &s->ended;
 	error = pthread_create(&s->builder, NULL, build, s);
@@ -303,6 +308,8 @@ enum spur_status view_with_store(struct pass_env *env, const struct view_options
 		*env->err = s->err;
 		st = SPUR_FAIL;
 	}
+	args_log_free(s->view.args);
+	view_told_free(&s->view);
 	store_writer_free(s->writer);
 	store_close(s->opened);
 	out_free(&s->identity);
