@@ -94,9 +94,9 @@ bool view_span_args(struct view *v, const struct view_item *i, view_arg_take tak
 	*changed = v->kept && view_trace_changed(v);
 	if (*changed)
 		return true;
-	/* What was read of a trace that grows may be gone. */
-	if (v->args)
-		return take_logged_args(v, i, &to);
+	/* What was read of a pipe may be gone. */
+	if (v->args || v->growing)
+		return !v->args || take_logged_args(v, i, &to);
 	pthread_mutex_lock(&v->reading);
 	if (i->item.nargs)
 		good = take_row_args(v, i, false, &to);
