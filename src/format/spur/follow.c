@@ -296,7 +296,8 @@ static bool known_look(struct spb_follow *f, struct grow_file *g)
 
 /*
  * The track of a program's own file on which a row of an observed track belongs: of those with its
- * ids the one that began last before it, else the first one; its own track if no file has such a track.
+ * ids the one that began last before it, else the first one; its own track if no file has such a
+ * track.
  */
 static uint32_t known_find(const struct spb_follow *f, const struct spur_event *row)
 {
