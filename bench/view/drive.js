@@ -99,11 +99,11 @@ async function main() {
 	const page = await b.newPage({ viewport: { width: 1280, height: 800 } });
 	page.setDefaultTimeout(600000);
 	const begun = now();
-	const child = spawn(spur, ["view", "--no-open", ...options, trace], { stdio: ["ignore", "ignore", "pipe"] });
+	const child = spawn(spur, ["view", "--no-open", ...options, trace], { stdio: ["ignore", "pipe", "inherit"] });
 	try {
 		const address = await new Promise((done, fail) => {
 			let said = "";
-			child.stderr.on("data", (data) => {
+			child.stdout.on("data", (data) => {
 				said += data;
 				const found = /http:\/\/\S+/.exec(said);
 				if (found) done(found[0]);

@@ -162,6 +162,17 @@ uint64_t diag_count(const struct diag_log *log, enum diag_level level)
 }
 
 /* Counts entries without a message, which cannot fail. */
+struct diag_totals diag_totals(const struct diag_log *log)
+{
+	struct diag_totals sum = { .damaged = diag_count(log, DIAG_DAMAGE),
+				   .warnings = diag_count(log, DIAG_WARN) };
+
+	for (uint32_t i = 0; i < diag_groups(log); i++)
+		if (diag_at(log, i)->level == DIAG_DAMAGE)
+			sum.bytes_lost += diag_at(log, i)->bytes_lost;
+	return sum;
+}
+
 static void log_count(struct diag_log *log, enum diag_level level, uint64_t n)
 {
 	uint16_t *unstored = &log->unstored[level];

@@ -83,6 +83,12 @@ void diag_suppress(struct diag_log *log, const volatile int *stop);
 void diag_free(struct diag_log *log);
 /* Returns how many entries of the level the log has. */
 uint64_t diag_count(const struct diag_log *log, enum diag_level level);
+/* What the diagnostics of a log add up to. */
+struct diag_totals {
+	uint64_t damaged, bytes_lost; /* damaged places, and what they cost */
+	uint64_t warnings;
+};
+struct diag_totals diag_totals(const struct diag_log *log);
 /* Returns the number of groups. */
 uint32_t diag_groups(const struct diag_log *log);
 /* Returns group `i`, valid until the next entry. */

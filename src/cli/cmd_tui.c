@@ -8,6 +8,7 @@ static const struct opt options[] = {
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct view_options, no_cache),
 	  .help = "Read the trace even if a store of it is kept, and keep none" },
+	VIEW_NO_OUTPUT,
 	{ 0 }
 };
 

@@ -1,5 +1,4 @@
 /* spur view: shows a trace in a browser. */
-#include "cli/report_diag.h"
 #include "cli/run.h"
 #include "cli/view_path.h"
 #include "view/serve.h"
@@ -28,6 +27,7 @@ static const struct opt options[] = {
 	  OPT_OWN(struct view_options, state),
 	  .arg = "FILE",
 	  .help = "Show what a file of the page has, which its button \"Save\" wrote" },
+	VIEW_NO_OUTPUT,
 	{ 0 }
 };
 
@@ -45,7 +45,6 @@ static int view_cmd_run(const struct spur_cmd *cmd, struct values *v)
 	if (!run_take_traces(cmd, v, 0))
 		return run_error(&v->err);
 	o->serve = view_serve;
-	o->say = say_text;
 	view_paths(v, o, &paths);
 	code = run_pass(v, &(struct run_request){ .pass = "view",
 						  .options = { RUN_OPTIONS(NULL, o) },

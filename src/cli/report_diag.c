@@ -84,36 +84,45 @@ static void count_out(struct out *o, uint64_t n, const char *one, const char *ma
 		out_printf(o, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
 }
 
-static void summary_out(struct out *o, const struct spur_trace *t, bool quiet)
+static void summary_out(struct out *o, const char *path, const struct diag_totals *sum, bool quiet)
 {
-	const uint64_t damage = diag_count(&t->joined, DIAG_DAMAGE),
-		       warnings = quiet ? 0 : diag_count(&t->joined, DIAG_WARN);
-	uint64_t lost = 0;
+	const uint64_t warnings = quiet ? 0 : sum->warnings;
 
-	if (!damage && !warnings)
+	if (!sum->damaged && !warnings)
 		return;
-	for (size_t i = 0; i < diag_groups(&t->joined); i++)
-		if (diag_at(&t->joined, i)->level == DIAG_DAMAGE)
-			lost += diag_at(&t->joined, i)->bytes_lost;
 	out_str(o, "spur: ");
-	out_safe(o, t->path, strlen(t->path));
+	out_safe(o, path, strlen(path));
 	out_str(o, ": ");
-	count_out(o, damage, "damaged place", "damaged places");
-	if (damage)
-		out_printf(o, ", %llu bytes lost", (unsigned long long)lost);
-	if (damage && warnings)
+	count_out(o, sum->damaged, "damaged place", "damaged places");
+	if (sum->damaged)
+		out_printf(o, ", %llu bytes lost", (unsigned long long)sum->bytes_lost);
+	if (sum->damaged && warnings)
 		out_str(o, "; ");
 	count_out(o, warnings, "warning", "warnings");
 	out_char(o, '\n');
 }
 
+bool report_totals(const char *path, const struct diag_totals *sum, bool quiet)
+{
+	char room[OUT_LENT];
+	struct out o;
+
+	out_to_fd_lent(&o, STDERR_FILENO, room);
+	summary_out(&o, path, sum, quiet);
+	out_flush(&o);
+	out_free(&o);
+	return sum->damaged > 0;
+}
+
 bool report_diag(struct spur_trace *t, bool quiet, bool summary)
 {
 	char room[OUT_LENT];
+	struct diag_totals sum;
 	struct out o;
 	size_t shown = 0, more = 0;
 
 	trace_join_diag(t);
+	sum = diag_totals(&t->joined);
 	out_to_fd_lent(&o, STDERR_FILENO, room);
 	for (size_t i = 0; i < diag_groups(&t->joined); i++) {
 		const struct diag_group *g = diag_at(&t->joined, i);
@@ -127,8 +136,8 @@ bool report_diag(struct spur_trace *t, bool quiet, bool summary)
 	}
 	if (more)
 		out_printf(&o, "spur: %zu more files or kinds\n", more);
-	summary_out(&o, t, quiet);
+	summary_out(&o, t->path, &sum, quiet);
 	out_flush(&o);
 	out_free(&o);
-	return diag_count(&t->joined, DIAG_DAMAGE) > 0;
+	return sum.damaged > 0;
 }

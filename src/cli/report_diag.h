@@ -15,5 +15,7 @@ void say_text(const char *text, size_t len);
  * `quiet` only damage, with `summary` only the last line. Returns true if the trace is damaged.
  */
 bool report_diag(struct spur_trace *t, bool quiet, bool summary);
+/* Writes the summary alone, of a trace that was not read. Returns true if it is damaged. */
+bool report_totals(const char *path, const struct diag_totals *sum, bool quiet);
 
 #endif

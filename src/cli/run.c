@@ -419,6 +419,8 @@ static bool run_messages(const struct run *r)
 
 	if (notes->len && !r->v->quiet)
 		say_text(notes->buf, notes->len);
+	if (r->env.trace && r->env.was_told)
+		return report_totals(r->env.trace->path, &r->env.told, r->v->quiet);
 	return r->env.trace && report_diag(r->env.trace, r->v->quiet, r->pass->shows_damage);
 }
 
@@ -679,7 +681,8 @@ static enum spur_status run_begin(struct run *r, struct output *o, struct watch 
 	if (run_output(r, o) == SPUR_FAIL || run_side(r, o) == SPUR_FAIL ||
 	    run_spare(r, o) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (!v->output && input_may_wait(v))
+	/* Whoever has read the address of a server may close the pipe. */
+	if (!v->output && !r->request->until_stopped && input_may_wait(v))
 		watch_begin(watch);
 	if (!r->env.trace && kept_open(v, r->pass, &r->env, &r->env.trace) == SPUR_OK)
 		return SPUR_OK;
@@ -743,7 +746,8 @@ int run_pass(struct values *v, const struct run_request *request)
 	if (!r.pass)
 		return run_error(&v->err);
 	progress_begin(&progress, v, &o.out);
-	if (!request->draws)
+	/* What serves until a signal comes has no end that a pager could show. */
+	if (!request->draws && !request->until_stopped)
 		pager_begin(v);
 	run_mind_signals(&r, false);
 	if (run_begin(&r, &o, &watch) != SPUR_FAIL)

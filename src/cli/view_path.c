@@ -46,6 +46,15 @@ static void put_input(struct out *o, const struct values *v)
 	out_char(o, '\0');
 }
 
+bool view_refuse_output(struct values *v, const char *path)
+{
+	err_set(&v->err, SPUR_ERR_USAGE,
+		"-o %s: a viewer writes no file; to write the viewer's page as a file, use spur "
+		"convert --to=html -o FILE TRACE",
+		path);
+	return false;
+}
+
 void view_paths(const struct values *v, struct view_options *o, struct out *paths)
 {
 	o->name = v->traces[0];

@@ -172,5 +172,6 @@ static enum spur_status index_run(struct pass_env *env)
 const struct spur_pass spur_pass_index = {
 	.name = "index",
 	.options_size = sizeof(struct index_options),
+	.source_lines = true,
 	.run = index_run,
 };

@@ -15,8 +15,6 @@ struct view_options {
 	bool no_cache; /* neither use a store that is kept nor keep one */
 	int64_t idle; /* ns after the last request until it ends; 0: never */
 	const char *state; /* a file with a state of the page; NULL: none */
-	/* Prints the address, of any length. */
-	void (*say)(const char *text, size_t len);
 };
 
 static inline const struct view_options *view_options(const struct pass_env *env)

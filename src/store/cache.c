@@ -124,10 +124,11 @@ static void identify_text(struct out *o, const char *name, const char *text)
 static void identify_options(struct out *o, const struct spur_options *opt)
 {
 	out_printf(o, "store %d %s\n", STORE_VERSION, SPUR_VERSION);
-	out_printf(o, "options %d %d%d%d%d%d%d%d %lld %llu\n", (int)opt->demangle,
-		   opt->source_lines, opt->call_libraries, opt->bookkeeping, opt->no_spans,
-		   opt->same_clock, opt->distinct_ids, opt->salvage,
-		   (long long)opt->clock_offset_ns, (unsigned long long)opt->max_unpacked);
+	/* Every kept store has source lines, whether its reader wants them or not. */
+	out_printf(o, "options %d %d%d%d%d%d%d %lld %llu\n", (int)opt->demangle,
+		   opt->call_libraries, opt->bookkeeping, opt->no_spans, opt->same_clock,
+		   opt->distinct_ids, opt->salvage, (long long)opt->clock_offset_ns,
+		   (unsigned long long)opt->max_unpacked);
 	identify_text(o, "format", opt->format);
 	identify_text(o, "symbols", opt->symbol_dirs);
 	identify_text(o, "key", opt->key_file);

@@ -34,4 +34,9 @@ static inline bool cursor_is_span(const struct cursor *c, uint32_t i)
 	return c->marks[i] >> MARKS_SHIFT & STORE_SPAN;
 }
 
+static inline bool cursor_is_off_cpu(const struct cursor *c, uint32_t i)
+{
+	return cursor_is_span(c, i) && (c->marks[i] & KIND_MASK) == SPUR_SWITCH;
+}
+
 #endif

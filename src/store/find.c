@@ -6,6 +6,8 @@ static bool is_wanted(const struct store_query *q, const struct cursor *c, uint3
 {
 	const uint64_t label = c->label[i];
 
+	if (q->which && (q->which == STORE_ONLY_OFF_CPU) != cursor_is_off_cpu(c, i))
+		return false;
 	if (q->labels && (label >= q->nlabels || !(q->labels[label / 64] >> label % 64 & 1)))
 		return false;
 	return q->least <= 0 || (cursor_is_span(c, i) &&

@@ -84,6 +84,7 @@ struct store_worker {
 	struct growing_lane **counters; /* with items of this feed */
 	size_t ncounters, counters_cap;
 	struct spur_args args;
+	const struct spur_args *given; /* of the current row; NULL: the trace is asked */
 	uint32_t name_waker, name_target; /* string ids of arguments of wake-ups */
 	uint8_t *out; /* blocks that are not written yet */
 	size_t out_len;
@@ -118,6 +119,11 @@ bool lane_flush(struct store_worker *k, struct growing_lane *l);
 void lane_drop_buffer(struct store_worker *k, struct growing_lane *l);
 /* Writes the blocks that are pending. */
 bool worker_write(struct store_worker *k);
+
+/* --- rows.c */
+
+/* Returns the arguments of the current row; NULL if out of memory. */
+const struct spur_args *worker_args(struct store_worker *k, const struct spur_event *row);
 
 /* --- items on their way to a block */
 

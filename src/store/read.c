@@ -414,6 +414,14 @@ struct store_facts store_facts(const struct store *s)
 				     .tracks = s->ntracks };
 }
 
+struct diag_totals store_told(const struct store *s)
+{
+	assert(!s->writer);
+	return (struct diag_totals){ .damaged = s->head->damaged,
+				     .bytes_lost = s->head->bytes_lost,
+				     .warnings = s->head->warnings };
+}
+
 struct store_text store_string(const struct store *s, uint32_t id)
 {
 	struct store_text t = { "", 0 };

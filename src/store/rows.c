@@ -38,6 +38,13 @@ static void slot_end_row(struct slot *s, const struct spur_event *row)
 	s->rare.end_nargs = row->nargs;
 }
 
+const struct spur_args *worker_args(struct store_worker *k, const struct spur_event *row)
+{
+	if (k->given)
+		return k->given;
+	return args_decode(writer_trace(k->writer), row, &k->args) == SPUR_FAIL ? NULL : &k->args;
+}
+
 /* --- counters --- */
 
 /* The bits of a number; false: `v` is none. */
@@ -88,15 +95,15 @@ static bool counter_add(struct store_worker *k, const struct spur_event *row,
 static bool counter_row(struct store_worker *k, const struct spur_event *row, bool *any)
 {
 	struct growing_lane key = { .track = row->track, .label = row->cls, .id = row->id };
+	const struct spur_args *args;
 	uint64_t bits;
 
 	*any = false;
 	if (!row->nargs)
 		return true;
-	if (args_decode(writer_trace(k->writer), row, &k->args) == SPUR_FAIL)
-		return false;
-	for (size_t i = 0; i < k->args.count; i++) {
-		const struct spur_value *v = &k->args.items[i];
+	args = worker_args(k, row);
+	for (size_t i = 0; args && i < args->count; i++) {
+		const struct spur_value *v = &args->items[i];
 
 		if (!value_bits(v, &key.kind, &bits))
 			continue;
@@ -105,7 +112,7 @@ static bool counter_row(struct store_worker *k, const struct spur_event *row, bo
 			return false;
 		*any = true;
 	}
-	return true;
+	return args;
 }
 
 /* --- rows --- */
@@ -471,6 +478,17 @@ bool store_worker_rows(struct store_worker *k, const struct spur_event *row, siz
 	view_store(k);
 	k->spans += ended;
 	return true;
+}
+
+bool store_worker_row(struct store_worker *k, const struct spur_event *row,
+		      const struct spur_args *args)
+{
+	bool good;
+
+	k->given = args;
+	good = store_worker_order(k, row, 1) && store_worker_rows(k, row, 1);
+	k->given = NULL;
+	return good;
 }
 
 /* --- feeds --- */

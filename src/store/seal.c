@@ -325,6 +325,7 @@ static void seal_identity(struct sealer *s, const char *identity)
 static void seal_head(struct sealer *s)
 {
 	const struct store_facts f = growing_facts(s->w);
+	const struct diag_totals told = diag_totals(&s->trace->joined);
 	struct store_head *h = &s->head;
 
 	memcpy(h->magic, STORE_MAGIC, sizeof(h->magic));
@@ -344,6 +345,9 @@ static void seal_head(struct sealer *s)
 	h->hz = s->trace->clock.hz;
 	h->default_min_ns = s->trace->default_min_ns;
 	h->last_row = growing_last_row(s->w);
+	h->damaged = told.damaged;
+	h->bytes_lost = told.bytes_lost;
+	h->warnings = told.warnings;
 	h->sum = store_sum_of(h, offsetof(struct store_head, sum));
 	s->failed |= !writer_put(s->w, 0, h, sizeof(*h));
 }

@@ -3,7 +3,6 @@
  * sched`: a thread runs from a SWITCH in to the next SWITCH out, then it is runnable (preempted) or
  * blocked, until a WAKEUP makes it runnable or it runs again. What cannot be so is not guessed.
  */
-#include "flow/args.h"
 #include "store/grow.h"
 
 /* The state ends with a row of this time. */
@@ -55,13 +54,14 @@ static enum store_thread_state state_of(const struct growing_track *t)
  */
 static bool waker_find(struct store_worker *k, const struct spur_event *row, struct slot *s)
 {
+	const struct spur_args *args;
+
 	s->rare.cpu = SPUR_NO_CPU;
 	if (!row->nargs)
 		return true;
-	if (args_decode(writer_trace(k->writer), row, &k->args) == SPUR_FAIL)
-		return false;
-	for (size_t i = 0; i < k->args.count; i++) {
-		const struct spur_value *v = &k->args.items[i];
+	args = worker_args(k, row);
+	for (size_t i = 0; args && i < args->count; i++) {
+		const struct spur_value *v = &args->items[i];
 
 		if (v->name == k->name_waker &&
 		    (v->type == SPUR_KOID || v->type == SPUR_U64 || v->type == SPUR_I64))
@@ -69,7 +69,7 @@ static bool waker_find(struct store_worker *k, const struct spur_event *row, str
 		else if (v->name == k->name_target)
 			s->rare.cpu = row->cpu;
 	}
-	return true;
+	return args;
 }
 
 static bool state_woken(struct store_worker *k, struct growing_track *t,

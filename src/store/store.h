@@ -297,8 +297,16 @@ struct store_lanes {
 	const uint32_t *lanes;
 	size_t n;
 };
+/* Which items a query is about. */
+enum store_which {
+	STORE_ANY_ITEM,
+	STORE_NO_OFF_CPU, /* no time off the CPU */
+	STORE_ONLY_OFF_CPU,
+};
+
 /* What an item must be. */
 struct store_query {
+	enum store_which which;
 	const uint64_t *labels; /* a bit by label: those wanted; NULL: all */
 	size_t nlabels; /* bits of it */
 	int64_t least; /* ns that it lasts at least; 0: events too */
@@ -359,6 +367,9 @@ struct store_note {
 };
 /* As store_lost(). */
 bool store_note(const struct store *s, uint64_t i, struct store_note *out);
+
+/* Returns what reading the trace told in all. Requires a finished file (store_open()). */
+struct diag_totals store_told(const struct store *s);
 
 /* Returns true if store_flow_step() works: not while the store grows. */
 bool store_has_flows(const struct store *s);
@@ -458,6 +469,9 @@ bool store_worker_begin(struct store_worker *k, const struct feed *f);
 bool store_worker_order(struct store_worker *k, const struct spur_event *rows, size_t n);
 bool store_worker_rows(struct store_worker *k, const struct spur_event *rows, size_t n);
 bool store_worker_end(struct store_worker *k);
+/* Adds one row, in order, whose arguments the trace may not have any more. As the two above. */
+bool store_worker_row(struct store_worker *k, const struct spur_event *row,
+		      const struct spur_args *args);
 /*
  * Makes all items that are complete visible to readers, in blocks that may have few of them: for a
  * trace that is still being written. Returns false if out of memory or if writing fails.

@@ -27,7 +27,7 @@
 
 #include <stdint.h>
 
-enum { STORE_VERSION = 2, STORE_HEAD = 4096, STORE_ORDER = 0x01020304 };
+enum { STORE_VERSION = 3, STORE_HEAD = 4096, STORE_ORDER = 0x01020304 };
 
 #define STORE_MAGIC "SPURSTO1"
 
@@ -191,6 +191,8 @@ struct store_head {
 	int64_t default_min_ns;
 	int64_t last_row; /* time of the last row */
 	struct store_section sections[STORE_SECTIONS];
+	/* SPEC store/told: what reading the trace told (struct diag_totals) */
+	uint64_t damaged, bytes_lost, warnings;
 	uint32_t zero;
 	uint32_t sum; /* of all before it */
 };

@@ -26,20 +26,23 @@ void tui_damage_count(struct tui *t)
 		t->nlost++;
 }
 
-/* While the store grows, what the trace has told so far, of which no time is known. */
+/*
+ * While the store grows, what the trace had told before, of which no time is known. A terminal
+ * follows no trace, so the list does not change while it is shown.
+ */
 static bool damage_of_trace(const struct tui *t, size_t i, struct damage *out)
 {
-	struct spur_damage d;
 	bool known;
 
 	*out = (struct damage){ .off = UINT64_MAX };
 	pthread_mutex_lock(&t->view->reading);
-	known = spur_damage(t->view->trace, i, &d);
-	pthread_mutex_unlock(&t->view->reading);
+	known = i < t->view->ntold;
 	if (known) {
-		out->kind = d.is_damage ? "damage" : "note";
-		out->text = (struct store_text){ d.first, strlen(d.first) };
+		out->kind = t->view->told[i].is_damage ? "damage" : "note";
+		out->text =
+			(struct store_text){ t->view->told[i].text, strlen(t->view->told[i].text) };
 	}
+	pthread_mutex_unlock(&t->view->reading);
 	return known;
 }
 

@@ -7,51 +7,162 @@
 
 #include "base/mem.h"
 #include "base/os.h"
+#include "flow/args.h"
+#include "view/window.h"
 
 enum { FLUSH_MS = 100, TRACKS_MOST = 1 << 28 };
 
 /*
  * The thread that reads waits in the reader while nothing comes, so another one makes the last rows
- * visible: a block of a store is else written when it is full.
+ * visible: a block of a store is else written when it is full. It also ends the wait of rows that
+ * are held back.
  */
 struct live {
+	struct spur_trace *trace;
+	struct spur_args args; /* of the current row */
+	struct view *view;
+	uint64_t told; /* entries of diagnostics that the view was told of */
 	struct store_worker *worker;
 	pthread_mutex_t lock; /* all below, and the worker */
 	bool added; /* rows that are not visible yet */
-	bool failed, back, ended;
-	int64_t *last; /* by track: time of its last row */
+	bool failed, ended;
+	bool log_failed; /* why it failed, the log tells */
+	/* Rows may come out of order, so they are held back: set by the first sign of it. */
+	bool holds;
+	struct window window;
+	int64_t *last; /* by track: time of its last row in the store */
 	size_t nlast;
 };
 
-/* Returns true if no row is before one of its track that has come. */
-static bool live_order(struct live *l, const struct spur_event *rows, size_t n)
+static int64_t now_ms(void)
 {
-	for (size_t i = 0; i < n; i++) {
-		const uint32_t track = rows[i].track;
-		const size_t had = l->nlast;
+	struct timespec now;
 
-		if (track >= had) {
-			if (!mem_grow((void **)&l->last, &l->nlast, (size_t)track + 1,
-				      sizeof(*l->last), TRACKS_MOST))
-				return false;
-			for (size_t k = had; k < l->nlast; k++)
-				l->last[k] = INT64_MIN;
-		}
-		l->back |= rows[i].ts < l->last[track];
-		l->last[track] = rows[i].ts;
+	os_clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Returns the place of a track's last time; NULL if out of memory. */
+static int64_t *last_of(struct live *l, uint32_t track)
+{
+	const size_t had = l->nlast;
+
+	if (track >= had) {
+		if (!mem_grow((void **)&l->last, &l->nlast, (size_t)track + 1, sizeof(*l->last),
+			      TRACKS_MOST))
+			return NULL;
+		for (size_t k = had; k < l->nlast; k++)
+			l->last[k] = INT64_MIN;
 	}
-	return !l->back;
+	return &l->last[track];
+}
+
+/* Adds a row that was held back, unless later ones of its track are in the store. */
+static bool row_release(struct live *l, const struct window_row *r)
+{
+	const struct spur_args args = { .items = r->values, .count = r->nvalues };
+	int64_t *const last = last_of(l, r->row.track);
+
+	if (!last)
+		return false;
+	if (r->row.ts < *last) {
+		__atomic_add_fetch(&l->view->late, 1, __ATOMIC_RELAXED);
+		return true;
+	}
+	*last = r->row.ts;
+	l->added = true;
+	return store_worker_row(l->worker, &r->row, &args);
+}
+
+/* Adds the rows that were held back long enough. Returns false if out of memory or disk. */
+static bool window_release(struct live *l, int64_t now)
+{
+	struct window_row r;
+	bool good = true;
+
+	while (good && window_take(&l->window, now, &r)) {
+		good = row_release(l, &r);
+		mem_free(r.values);
+	}
+	return good;
+}
+
+/* Keeps the arguments of a row for those who ask later; l->args has them afterwards. */
+static bool row_args(struct live *l, const struct spur_event *row)
+{
+	if (args_decode(l->trace, row, &l->args) == SPUR_FAIL)
+		return false;
+	l->log_failed = !args_log_add(l->view->args, row, &l->args);
+	return !l->log_failed;
+}
+
+/*
+ * Returns how many rows are in order, and have no span that may come after those within it. Keeps
+ * the arguments of these rows.
+ */
+static size_t rows_in_order(struct live *l, const struct spur_event *rows, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && !l->holds && !l->failed; i++) {
+		int64_t *const last = last_of(l, rows[i].track);
+
+		if (!last) {
+			l->failed = true;
+		} else if (rows[i].kind == SPUR_SPAN || rows[i].ts < *last) {
+			l->holds = true;
+			break;
+		} else {
+			*last = rows[i].ts;
+			l->failed = rows[i].nargs && !row_args(l, &rows[i]);
+		}
+	}
+	return i;
+}
+
+static bool rows_hold(struct live *l, const struct spur_event *rows, size_t n, int64_t now)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < n && good; i++)
+		good = (!rows[i].nargs || row_args(l, &rows[i])) &&
+		       window_add(&l->window, &rows[i], rows[i].nargs ? &l->args : NULL, now) &&
+		       (l->window.n <= WINDOW_ROWS || window_release(l, now));
+	return good;
+}
+
+/* Says what was read of damage since the last time; only this thread may ask for it. */
+static void live_tell(struct live *l)
+{
+	uint64_t told = 0;
+
+	for (int level = 0; level < DIAG_LEVELS; level++) {
+		told += diag_count(&l->trace->diag, (enum diag_level)level);
+		for (size_t i = 0; i < l->trace->nfeeds; i++)
+			told += diag_count(&l->trace->feeds[i]->diag, (enum diag_level)level);
+	}
+	if (told != l->told)
+		l->failed |= !view_tell(l->view);
+	l->told = told;
 }
 
 static bool live_rows(void *self, struct spur_event *rows, size_t n)
 {
 	struct live *const l = self;
+	size_t plain = 0;
 
 	pthread_mutex_lock(&l->lock);
-	l->failed |= !live_order(l, rows, n) || !store_worker_order(l->worker, rows, n) ||
-		     !store_worker_rows(l->worker, rows, n);
-	l->added = true;
+	if (!l->holds && !l->failed)
+		plain = rows_in_order(l, rows, n);
+	if (plain && !l->failed) {
+		l->failed = !store_worker_order(l->worker, rows, plain) ||
+			    !store_worker_rows(l->worker, rows, plain);
+		l->added = true;
+	}
+	if (l->holds && !l->failed)
+		l->failed = !rows_hold(l, rows + plain, n - plain, now_ms());
 	pthread_mutex_unlock(&l->lock);
+	live_tell(l);
 	return !l->failed;
 }
 
@@ -64,19 +175,37 @@ static void *live_flush(void *self)
 	while (!ended) {
 		os_nanosleep(&wait, NULL);
 		pthread_mutex_lock(&l->lock);
-		if (l->added && !l->failed && !l->ended)
+		ended = l->ended;
+		if (!ended && !l->failed)
+			l->failed = !window_release(l, now_ms());
+		if (l->added && !ended && !l->failed)
 			l->failed = !store_worker_flush(l->worker);
 		l->added = false;
-		ended = l->ended;
 		pthread_mutex_unlock(&l->lock);
 	}
 	return NULL;
 }
 
-enum spur_status live_build(struct spur_trace *t, const struct pipe_options *pipe,
-			    struct store_writer *writer, struct spur_error *err)
+/* Ends the store, and says how many rows it lacks. */
+static void live_end(struct live *l)
 {
-	struct live l = { .worker = store_writer_worker(writer, 0) };
+	uint64_t late;
+
+	pthread_mutex_lock(&l->lock);
+	if (!l->failed)
+		l->failed = !window_release(l, INT64_MAX) || !store_worker_end(l->worker);
+	l->ended = true;
+	late = __atomic_load_n(&l->view->late, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&l->lock);
+	if (late)
+		diag_add(&l->trace->diag, DIAG_WARN, "view/late", l->trace->path, DIAG_NO_OFF, 0,
+			 VIEW_LATE_TEXT, (unsigned long long)late);
+}
+
+enum spur_status live_build(struct spur_trace *t, const struct pipe_options *pipe,
+			    struct store_writer *writer, struct view *view, struct spur_error *err)
+{
+	struct live l = { .trace = t, .view = view, .worker = store_writer_worker(writer, 0) };
 	pthread_t flusher;
 	int error;
 
@@ -89,18 +218,13 @@ enum spur_status live_build(struct spur_trace *t, const struct pipe_options *pip
 	l.failed = !store_worker_begin(l.worker, NULL);
 	if (!l.failed && pipe_run_merged(t, pipe, live_rows, &l) == SPUR_FAIL)
 		l.failed = true;
-	pthread_mutex_lock(&l.lock);
-	if (!l.failed)
-		l.failed = !store_worker_end(l.worker);
-	l.ended = true;
-	pthread_mutex_unlock(&l.lock);
+	live_end(&l);
 	pthread_join(flusher, NULL);
 	pthread_mutex_destroy(&l.lock);
+	window_free(&l.window);
+	spur_args_free(&l.args);
 	mem_free(l.last);
-	if (l.back)
-		return err_set(err, SPUR_ERR_USAGE,
-			       "%s: events of a thread come out of order, as where they are "
-			       "stored when they end: view it once it is complete",
-			       t->path);
+	if (l.log_failed)
+		return args_log_failed(view->args, err);
 	return l.failed ? store_writer_failed(writer, err) : SPUR_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "view/live.h"
 #include "view/view.h"
 
 /* --- tracks --- */
@@ -28,7 +29,19 @@ struct track_sum {
 	uint32_t depth; /* lanes of spans */
 	uint64_t items;
 	bool states;
+	bool used; /* it has items of any kind, or a track below it has */
 };
+
+/* Marks a track with items, and those above it. */
+static void sum_use(const struct view *v, struct track_sum *sums, uint32_t ntracks, uint32_t track)
+{
+	struct store_track t;
+
+	while (track < ntracks && !sums[track].used) {
+		sums[track].used = true;
+		track = store_track(v->store, track, &t) ? t.parent : SPUR_NONE;
+	}
+}
 
 /* Returns an array by track, NULL if out of memory. */
 static struct track_sum *sum_tracks(const struct view *v, uint32_t ntracks, uint32_t nlanes)
@@ -39,6 +52,8 @@ static struct track_sum *sum_tracks(const struct view *v, uint32_t ntracks, uint
 	for (uint32_t i = 0; sums && i < nlanes; i++) {
 		if (!store_lane(v->store, i, &lane) || lane.track >= ntracks)
 			continue;
+		if (lane.items)
+			sum_use(v, sums, ntracks, lane.track);
 		sums[lane.track].states |= lane.kind == STORE_STATES && lane.items;
 		if (lane.kind != STORE_SPANS)
 			continue;
@@ -67,7 +82,8 @@ static bool put_tracks(const struct view *v, const struct store_facts *f, struct
 		return false;
 	out_str(o, ",\"tracks\":[");
 	for (uint32_t i = 0; i < f->tracks; i++) {
-		if (!store_track(v->store, i, &t))
+		/* The reader of a trace that grows makes tracks before it knows what they get. */
+		if ((v->growing && !sums[i].used) || !store_track(v->store, i, &t))
 			continue;
 		out_printf(o, "%s{\"id\":%u,\"order\":%u,\"parent\":%lld,\"kind\":\"%s\",\"name\":",
 			   first ? "" : ",", i, t.order,
@@ -176,19 +192,22 @@ static void put_mark(const struct view *v, struct out *o, bool timed, int64_t ts
 }
 
 /* What reading told so far, while the store grows: the times of damage are not known. */
-static void put_growing_marks(struct view *v, struct out *o, bool *first)
+static void put_growing_marks(const struct view *v, struct out *o, bool *first)
 {
-	struct spur_damage d;
+	const uint64_t late = __atomic_load_n(&v->late, __ATOMIC_RELAXED);
 
-	for (size_t i = 0; i < spur_damage_count(v->trace); i++) {
-		if (!spur_damage(v->trace, i, &d))
-			continue;
+	for (size_t i = 0; i < v->ntold; i++) {
 		put_mark(v, o, false, 0, 0, first);
 		out_printf(o, ",\"track\":-1,\"kind\":\"%s\",\"text\":",
-			   d.is_damage ? "damage" : "note");
-		out_json(o, d.first, strlen(d.first));
+			   v->told[i].is_damage ? "damage" : "note");
+		out_json(o, v->told[i].text, strlen(v->told[i].text));
 		out_char(o, '}');
 	}
+	if (!late)
+		return;
+	put_mark(v, o, false, 0, 0, first);
+	out_printf(o, ",\"track\":-1,\"kind\":\"note\",\"text\":\"" VIEW_LATE_TEXT "\"}",
+		   (unsigned long long)late);
 }
 
 static void put_note(const struct view *v, const struct store_note *n, struct out *o, bool *first)

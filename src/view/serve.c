@@ -51,8 +51,9 @@ static bool has_ended(const struct session *s)
 static void *build(void *arg)
 {
 	struct session *const s = arg;
-	enum spur_status st = s->live ? live_build(s->env->trace, &s->pipe, s->writer, &s->err)
-				      : index_build(s->env->trace, &s->pipe, s->writer, &s->err);
+	enum spur_status st =
+		s->live ? live_build(s->env->trace, &s->pipe, s->writer, &s->view, &s->err)
+			: index_build(s->env->trace, &s->pipe, s->writer, &s->err);
 
 	if (st != SPUR_FAIL && !has_ended(s)) {
 		st = store_writer_finish(s->writer, s->identity.buf, &s->err);
@@ -102,6 +103,8 @@ static enum spur_status store_begin(struct session *s, bool keep)
 	if (s->kept && cache_open_file(&s->opened, s->path, s->identity.buf) == SPUR_OK) {
 		s->view.store = s->opened;
 		s->view.kept = true;
+		env->was_told = true;
+		env->told = store_told(s->opened);
 		s->built = true;
 		return SPUR_OK;
 	}
@@ -109,6 +112,10 @@ static enum spur_status store_begin(struct session *s, bool keep)
 	if (store_writer_new(&s->writer, env->trace, s->path, workers, env->err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	s->view.store = store_writer_view(s->writer);
+	if (s->live && args_log_new(&s->view.args, env->trace, env->err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (!view_tell(&s->view))
+		return err_nomem(env->err);
 	s->pipe = env->pipe;
 	s->pipe.stop = &s->ended;
 	error = pthread_create(&s->builder, NULL, build, s);
@@ -209,9 +216,25 @@ static bool idle(const struct session *s, int64_t most)
 	return most && now.tv_sec - view_server_last(s->server) > most / 1000000000;
 }
 
+/* Writes the address at once and opens it. Returns false if it cannot be written. */
+static bool tell_address(const struct session *s, const char *url, const struct view_options *o)
+{
+	struct out *const out = s->env->out;
+
+	out_str(out, url);
+	out_char(out, '\n');
+	/* What failed is told when the output is closed. */
+	if (!out_flush(out))
+		return false;
+	if (!o->no_open)
+		open_browser(url);
+	return true;
+}
+
 static enum spur_status session_run(struct session *s, const struct view_options *o)
 {
 	const struct view_server_options so = { .port = (uint16_t)o->port, .threads = THREADS };
+	const struct timespec wait = { .tv_nsec = LOOK_MS * 1000000L };
 	struct spur_error *const err = s->env->err;
 	struct out url;
 	enum spur_status st = view_server_start(&s->server, &s->view, &so, err);
@@ -221,24 +244,16 @@ static enum spur_status session_run(struct session *s, const struct view_options
 		out_str(&url, view_server_url(s->server));
 		if (o->state)
 			st = add_state(o->state, &url, err);
-		out_str(&url, "\n");
 		out_char(&url, 0);
 		if (url.error)
 			st = err_nomem(err);
 	}
-	if (st != SPUR_FAIL) {
-		o->say(url.buf, url.len - 1);
-		url.buf[url.len - 2] = '\0';
-		if (!o->no_open)
-			open_browser(url.buf);
+	if (st != SPUR_FAIL && tell_address(s, url.buf, o))
 		while (!stopped(s) && !idle(s, o->idle)) {
-			const struct timespec wait = { .tv_nsec = LOOK_MS * 1000000L };
-
 			os_nanosleep(&wait, NULL);
 			if (!__atomic_load_n(&s->built, __ATOMIC_ACQUIRE))
 				__atomic_add_fetch(&s->view.generation, 1, __ATOMIC_RELEASE);
 		}
-	}
 	out_free(&url);
 	return st;
 }
@@ -293,6 +308,8 @@ enum spur_status view_with_store(struct pass_env *env, const struct view_options
 		*env->err = s->err;
 		st = SPUR_FAIL;
 	}
+	args_log_free(s->view.args);
+	view_told_free(&s->view);
 	store_writer_free(s->writer);
 	store_close(s->opened);
 	out_free(&s->identity);

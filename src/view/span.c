@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "flow/open.h"
 #include "render/value.h"
+#include "view/args_log.h"
 #include "view/view.h"
 
 enum { PARENTS_MOST = 1000, CHILDREN_MOST = 100 };
@@ -70,6 +71,20 @@ static bool take_row_args(const struct view *v, const struct view_item *i, bool 
 	return good;
 }
 
+/* The same of a trace that grows: those that were kept of it. */
+static bool take_logged_args(const struct view *v, const struct view_item *i,
+			     const struct args_taker *to)
+{
+	struct spur_event row;
+	bool good = true;
+
+	if (i->item.nargs && store_row(v->store, i->lane, i->number, false, &row))
+		good = args_log_find(v->args, &row, to->take, to->self);
+	if (good && i->item.end_nargs && store_row(v->store, i->lane, i->number, true, &row))
+		good = args_log_find(v->args, &row, to->take, to->self);
+	return good;
+}
+
 bool view_span_args(struct view *v, const struct view_item *i, view_arg_take take, void *self,
 		    bool *changed)
 {
@@ -77,9 +92,11 @@ bool view_span_args(struct view *v, const struct view_item *i, view_arg_take tak
 	bool good = true;
 
 	*changed = v->kept && view_trace_changed(v);
-	/* What was read of a trace that grows may be gone. */
-	if (*changed || v->growing)
+	if (*changed)
 		return true;
+	/* What was read of a pipe may be gone. */
+	if (v->args || v->growing)
+		return !v->args || take_logged_args(v, i, &to);
 	pthread_mutex_lock(&v->reading);
 	if (i->item.nargs)
 		good = take_row_args(v, i, false, &to);
@@ -115,8 +132,7 @@ static bool put_span_args(struct view *v, const struct view_item *i, struct out 
 
 	out_to_memory(&pairs);
 	good = view_span_args(v, i, put_arg, &text, &changed) && !pairs.error;
-	out_printf(o, ",\"changed\":%s,%s\"args\":[", changed ? "true" : "false",
-		   v->growing ? "\"followed\":true," : "");
+	out_printf(o, ",\"changed\":%s,\"args\":[", changed ? "true" : "false");
 	out_part(o, &pairs, 0, pairs.len);
 	out_char(o, ']');
 	out_free(&pairs);

@@ -139,32 +139,32 @@ bool view_calls_make(const struct view *v, const struct view_range *range, int64
 {
 	const uint32_t nlabels = store_facts(v->store).labels;
 	struct store_call calls[4 * VIEW_CALLS_MOST];
-	struct store_query q = {
-		.least = 1, .lanes = lanes_of(range), .from = range->from, .to = range->to
-	};
+	struct store_query q = { .which = label ? STORE_NO_OFF_CPU : STORE_ONLY_OFF_CPU,
+				 .least = 1,
+				 .lanes = lanes_of(range),
+				 .from = range->from,
+				 .to = range->to };
 	uint64_t *bits = NULL;
 	size_t n = 0;
 	bool good;
 
-	if (label >= 0) {
+	if (label > 0) {
 		struct store_label l;
 
 		bits = mem_array(nlabels / 64 + 1, sizeof(*bits));
 		for (uint32_t i = 0; bits && i < nlabels; i++)
-			if (!label ||
-			    (store_label(v->store, i, &l) && (i == label || l.head == label)))
+			if (store_label(v->store, i, &l) && (i == label || l.head == label))
 				bits[i / 64] |= UINT64_C(1) << i % 64;
 		q.labels = bits;
 		q.nlabels = nlabels;
 	}
-	good = (label < 0 || bits) && store_longest(v->store, &q, calls, 4 * VIEW_CALLS_MOST, &n);
+	good = (label <= 0 || bits) && store_longest(v->store, &q, calls, 4 * VIEW_CALLS_MOST, &n);
 	*count = 0;
 	for (size_t i = 0; good && i < n && *count < VIEW_CALLS_MOST; i++) {
 		struct view_item *const to = &out[*count];
 
 		if (view_item(v, calls[i].place.lane, calls[i].place.number, to) &&
-		    has_end(&to->item, range->to) &&
-		    (label < 0 || !label == view_is_off_cpu(&to->item)))
+		    has_end(&to->item, range->to))
 			(*count)++;
 	}
 	mem_free(bits);

@@ -20,6 +20,12 @@ enum {
 	VIEW_LOSSES_MOST = 4096, /* losses with a mark of their own */
 };
 
+/* Damage or a note, while the store has no list of them. */
+struct view_told {
+	const char *text;
+	bool is_damage;
+};
+
 /* What is shown. */
 struct view {
 	const struct store *store;
@@ -30,16 +36,27 @@ struct view {
 	const char *name; /* of the trace, as the user gave it */
 	const char *path; /* what commands are given: quoted for a shell */
 	int64_t zero; /* the time that the page's times count from, in ns of the trace's clock */
-	bool growing; /* the trace was still being written when it was opened */
+	bool growing; /* the trace was still being written when it was opened: */
+	struct args_log *args; /* arguments of its rows (view/args_log.h); else NULL */
+	uint64_t late; /* atomic: its events that came too late to be put in order */
 	volatile const int *stop; /* set by a signal handler: end soon */
 	pthread_mutex_t finding;
 	struct view_found *found; /* of the last expression; under `finding` */
 	struct view_counted *counted; /* of the last other query; under `finding` */
 	/* Changed by the thread that builds the store, read by those that answer. */
+	struct view_told *told; /* what reading the trace has told so far; under `reading` */
+	size_t ntold;
+	struct arena *told_texts; /* their memory; NULL: none */
 	unsigned generation; /* atomic: rises when more is there than was sent */
 	const char *error; /* atomic: why the store is incomplete, or NULL */
 };
 
+/*
+ * Takes over what reading the trace has told so far. Called by the thread that reads it: no other
+ * one may ask the trace. Returns false if out of memory.
+ */
+bool view_tell(struct view *v);
+void view_told_free(struct view *v);
 /* Frees what is kept of queries. */
 void view_found_free(struct view *v);
 void view_counted_free(struct view *v);
@@ -161,8 +178,9 @@ struct store_sum *view_sums_make(const struct view *v, const struct view_range *
 /* Returns the average duration that tables show of a sum with calls. */
 uint64_t view_sum_average(const struct store_sum *s);
 /*
- * Finds the longest calls of a range that end in it, at most VIEW_CALLS_MOST, the longest first;
- * with `label` not below 0 those of that function alone. Returns false if out of memory.
+ * Finds the longest calls of a range that end in it, at most VIEW_CALLS_MOST, the longest first:
+ * as `spur top` does if `label` is below 0, else those of that function alone, or the longest times
+ * off the CPU if it is 0. Returns false if out of memory.
  */
 bool view_calls_make(const struct view *v, const struct view_range *range, int64_t label,
 		     struct view_item *out, size_t *count);

@@ -448,6 +448,41 @@ static void member_write(const char *dir, const char *name)
 	fclose(f);
 }
 
+/* Reads the recording of test_observed(): whether it may grow makes no difference. */
+static void observed_rows(const char *dir, bool follow)
+{
+	const struct spur_options options = SPUR_OPTIONS(.follow = follow);
+	const struct spur_event *rows;
+	uint32_t track[6] = { 0 };
+	struct spur_trace *t;
+	struct spur_error err;
+	size_t n, count = 0;
+	struct out o;
+
+	assert_int_equal(spur_open(&t, dir, &options, &err), SPUR_OK);
+	out_to_memory(&o);
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++) {
+			assert_true(count < 6);
+			track[count++] = rows[i].track;
+			out_printf(&o, "%lld %lld\n", (long long)rows[i].ts - PAIR_MONO,
+				   (long long)spur_track(t, rows[i].track)->tid);
+		}
+	out_char(&o, '\0');
+	assert_string_equal(o.buf, "1 71\n2 71\n109 71\n111 71\n112 71\n120 72\n");
+	/* Two programs have the thread one after the other. */
+	assert_true(track[0] == track[1] && track[1] == track[2] && track[2] != track[3]);
+	assert_true(track[3] == track[4] && track[4] != track[5]);
+	/* Files come by name, so the second program is first. */
+	if (!follow) {
+		assert_int_equal(track[0], 3);
+		assert_int_equal(track[3], 1);
+		assert_int_equal(spur_track(t, track[5])->parent, 2);
+	}
+	out_free(&o);
+	spur_close(t);
+}
+
 /*
  * SPEC spur/observed: rows of the recorder's own file are on the tracks of the process's files, of
  * two with the same ids on that which began last before the row.
@@ -455,13 +490,7 @@ static void member_write(const char *dir, const char *name)
 static void test_observed(void **state)
 {
 	static const char *const names[] = { "7-1.spb", "7-1-1.spb", "7-1.system.spb" };
-	static const struct spur_options by_time = SPUR_OPTIONS();
 	char dir[] = "/tmp/spur-spb-XXXXXX", path[80];
-	const struct spur_event *rows;
-	struct spur_trace *t;
-	struct spur_error err;
-	struct out o;
-	size_t n;
 
 	assert_non_null(mkdtemp(dir));
 	memset(file.buf + SPB_BOOT_AT, 1, SPB_BOOT_SIZE);
@@ -489,19 +518,8 @@ static void test_observed(void **state)
 	chunk(SPB_CHUNK_RECORDS, 2, PAIR_MONO + 120);
 	word(SPB_SWITCH, 0, 1, PAIR_MONO + 120);
 	member_write(dir, names[2]);
-	assert_int_equal(spur_open(&t, dir, &by_time, &err), SPUR_OK);
-	out_to_memory(&o);
-	while (spur_next(t, &rows, &n) == SPUR_OK)
-		for (size_t i = 0; i < n; i++)
-			out_printf(&o, "%lld @%u %lld\n", (long long)rows[i].ts - PAIR_MONO,
-				   rows[i].track, (long long)spur_track(t, rows[i].track)->tid);
-	out_char(&o, '\0');
-	/* Processes have tracks 0 and 2; files come by name, so the second program is first. */
-	assert_string_equal(o.buf,
-			    "1 @3 71\n2 @3 71\n109 @3 71\n111 @1 71\n112 @1 71\n120 @4 72\n");
-	assert_int_equal(spur_track(t, 4)->parent, 2);
-	out_free(&o);
-	spur_close(t);
+	observed_rows(dir, false);
+	observed_rows(dir, true);
 	for (unsigned i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
 		unlink(path);

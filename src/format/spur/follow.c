@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/fnv.h"
 #include "base/os.h"
 #include "format/spur/grow.h"
 
@@ -24,6 +25,13 @@ enum {
 #define RANGE_MOST (UINT64_C(64) << 30)
 #define RANGE_LEAST (UINT64_C(1) << 30)
 
+/* A track of a program's own file, in a list of those with the same ids. */
+struct known_track {
+	uint32_t track;
+	uint32_t next; /* index + 1; 0: none */
+	int64_t since;
+};
+
 struct spb_follow {
 	struct spur_trace *t;
 	struct spb *root; /* has the classes that all files share */
@@ -36,6 +44,9 @@ struct spb_follow {
 	struct grow_thread **heap; /* those that have rows, the earliest first */
 	size_t nheap, heap_cap;
 	uint32_t nthreads; /* of all files */
+	struct known_track *known;
+	size_t nknown, known_cap;
+	struct map64 by_ids; /* hash of kind, pid and tid to the index + 1 of a list of them */
 	int64_t changed; /* when a file was found last */
 	unsigned looks;
 	bool complete;
@@ -237,6 +248,73 @@ static bool heap_put(struct spb_follow *f, struct grow_thread *th)
 	return true;
 }
 
+/* --- tracks that the kernel saw: SPEC spur/observed --- */
+
+static uint64_t track_ids(const struct spur_trace *t, uint32_t track)
+{
+	const struct spur_track *const k = trace_track(t, track);
+	const int64_t ids[] = { trace_track_kind(t, track), k->pid, k->tid };
+
+	return fnv_bytes(fnv_basis, ids, sizeof(ids));
+}
+
+static bool known_add(struct spb_follow *f, uint32_t track, int64_t since)
+{
+	struct map64_slot *const slot = map64_put(&f->by_ids, track_ids(f->t, track));
+
+	if (!slot || !mem_grow((void **)&f->known, &f->known_cap, f->nknown + 1, sizeof(*f->known),
+			       UINT32_MAX))
+		return false;
+	f->known[f->nknown] = (struct known_track){ .track = track,
+						    .next = (uint32_t)slot->value,
+						    .since = since };
+	slot->value = ++f->nknown;
+	return true;
+}
+
+/* Takes over the tracks of a file that were not known. Returns false if out of memory. */
+static bool known_look(struct spb_follow *f, struct grow_file *g)
+{
+	bool good = true;
+
+	if (g->observed || !g->s.named)
+		return true;
+	if (!g->process_known)
+		good = known_add(f, g->s.process, g->s.mono);
+	g->process_known = true;
+	for (size_t i = 0; i < g->nthreads && good; i++) {
+		struct grow_thread *const th = g->threads[i];
+		const uint32_t track = g->s.threads[i].track;
+
+		if (th->known || track == SPUR_NONE)
+			continue;
+		th->known = true;
+		good = track == g->s.process || known_add(f, track, grow_begins(th));
+	}
+	return good;
+}
+
+/*
+ * The track of a program's own file on which a row of an observed track belongs: of those with its
+ * ids the one that began last before it, else the first one; its own track if no file has such a
+ * track.
+ */
+static uint32_t known_find(const struct spb_follow *f, const struct spur_event *row)
+{
+	const struct map64_slot *const slot = map64_find(&f->by_ids, track_ids(f->t, row->track));
+	const struct known_track *best = slot ? &f->known[slot->value - 1] : NULL;
+
+	for (const struct known_track *k = best; k && k->next;) {
+		k = &f->known[k->next - 1];
+		if (best->since > row->ts ? k->since < best->since
+					  : k->since <= row->ts && k->since > best->since)
+			best = k;
+	}
+	return best ? best->track : row->track;
+}
+
+/* --- rows --- */
+
 /* The next row of a thread, or the process's own row. */
 static enum spb_outcome row_take(struct spb_follow *f, struct grow_thread *th,
 				 struct spur_event *row)
@@ -244,13 +322,17 @@ static enum spb_outcome row_take(struct spb_follow *f, struct grow_thread *th,
 	struct spb *const s = &th->file->s;
 	struct batch one = { .rows = row, .cap = 1 };
 	struct spb_rows w = { .s = s, .diag = log_of(f), .stored = f->t->options.as_stored };
+	enum spb_outcome made;
 
 	if (th->index == SPUR_NONE)
 		return grow_is_open(th) && spb_read_process(s, &one) == SPUR_OK ? ROW_MADE
 										: ROW_NONE;
 	w.th = &s->threads[th->index];
 	w.c = &w.th->cursor;
-	return grow_row(th, &w, row);
+	made = grow_row(th, &w, row);
+	if (made == ROW_MADE && th->file->observed)
+		row->track = known_find(f, row);
+	return made;
 }
 
 /* SPEC spur/follow-order: rows of a thread are put in order as far as the window goes. */
@@ -366,6 +448,10 @@ static bool look(struct spb_follow *f, struct spur_error *err)
 
 		if (!g->over && !grow_look(g, now, err))
 			return false;
+		if (!known_look(f, g)) {
+			err_nomem(err);
+			return false;
+		}
 		f->t->streams[i].size = g->s.size;
 	}
 	return true;
@@ -490,6 +576,8 @@ void spb_follow_close(struct spb_follow *f)
 	}
 	pthread_rwlock_destroy(&f->lock);
 	map64_free(&f->seen);
+	map64_free(&f->by_ids);
+	mem_free(f->known);
 	mem_free(f->files);
 	mem_free(f->heap);
 	mem_free(f);

@@ -84,6 +84,7 @@ enum spur_status grow_open(struct grow_file *g, const char *path, uint64_t range
 	}
 	spb_head_take(s);
 	g->ring = spb_32(s->data + SPB_MODE_AT) == SPB_RING;
+	g->observed = spb_32(s->data + SPB_MODE_AT) == SPB_OBSERVED;
 	g->start_time = spb_64(s->data + SPB_START_TIME_AT);
 	spb_pair_take(&g->last, spb_pair_at(s->data + SPB_BEGIN_AT));
 	return SPUR_OK;
@@ -515,6 +516,18 @@ static const uint8_t *word_find(const uint8_t *p, const uint8_t *end)
 	while (p < end && !spb_64(p))
 		p += SPB_WORD;
 	return p;
+}
+
+int64_t grow_begins(const struct grow_thread *th)
+{
+	const struct grow_file *const g = th->file;
+	uint8_t ticks[8];
+
+	if (!th->head ||
+	    mirror_peek(&g->mirror, slot_off(g, g->chunks[th->head - 1].number) + SPB_OPEN_AT,
+			ticks, 8) != 8)
+		return g->s.mono;
+	return spb_ns(&g->s, spb_64(ticks));
 }
 
 /* Whether the thread will store nothing more in its chunk. */

@@ -41,6 +41,7 @@ struct grow_thread {
 	struct spur_event *rows; /* GROW_WINDOW; NULL: not in the merge */
 	uint32_t pos, n;
 	bool dry; /* no more rows until the next look */
+	bool known; /* follow.c knows its track */
 	bool read; /* bytes were read since it was seen that the chunk is the same */
 };
 
@@ -49,6 +50,8 @@ struct grow_file {
 	struct mirror mirror;
 	char *path;
 	bool ring;
+	bool observed; /* what the kernel saw of a program */
+	bool process_known; /* follow.c knows its process's track */
 	bool ended; /* nothing will be written any more */
 	bool elsewhere; /* its times cannot be compared with the clock of this machine */
 	bool over; /* all of it was read */
@@ -87,6 +90,8 @@ enum spur_status grow_open(struct grow_file *g, const char *path, uint64_t range
 bool grow_look(struct grow_file *g, int64_t now, struct spur_error *err);
 /* The next row of a thread; ROW_NONE: none until the next look. */
 enum spb_outcome grow_row(struct grow_thread *th, const struct spb_rows *w, struct spur_event *row);
+/* Returns when the thread's first chunk was begun, which is the next one to be read. */
+int64_t grow_begins(const struct grow_thread *th);
 /* Whether the thread has, or may get, more rows. */
 bool grow_is_open(const struct grow_thread *th);
 void grow_close(struct grow_file *g);

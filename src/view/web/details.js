@@ -40,7 +40,6 @@ export async function details(app) {
 		...(d.calls ? [block(`Calls ${count(d.calls)}`, list(d.children, link))] : []),
 		...(app.arrows.length ? [block("Flows", list(app.arrows.flatMap((f) => [f.from, f.to]), link))] : []))];
 	if (d.changed) out.push(element("p", { role: "note" }, "The trace has changed since it was read: arguments are not shown. Start the viewer again."));
-	if (d.followed) out.push(element("p", { role: "note" }, "Arguments are shown when the trace is viewed after its end."));
 	if (d.command) out.push(element("p", { class: "range" }, element("code", {}, d.command), copyButton(d.command)));
 	return out;
 }

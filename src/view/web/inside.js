@@ -200,11 +200,10 @@ export function inside(data) {
 
 	const calls = async (/** @type {Range} */ range, /** @type {number} */ label) => {
 		const lanes = range.tracks ? range.tracks.flatMap((t) => s.ofTrack.get(t) ?? []) : null;
-		const same = label < 0 ? null : Uint8Array.from(heads, (h, i) => (!label || (i && (i === label || h === label)) ? 1 : 0));
-		return longest(s, { labels: same, least: 1, lanes, from: Math.round(range.from), to: Math.round(range.to) }, 4 * CALLS)
+		const same = label <= 0 ? null : Uint8Array.from(heads, (h, i) => (i && (i === label || h === label) ? 1 : 0));
+		return longest(s, { labels: same, off: !label, least: 1, lanes, from: Math.round(range.from), to: Math.round(range.to) }, 4 * CALLS)
 			.map((p) => /** @type {Item} */ (s.item(p.lane, p.number)))
-			.filter((i) => !(i.marks & OPEN) && (i.kind === KIND_SPAN || i.start + i.dur < Math.round(range.to)) &&
-				(label < 0 || !label === isOff(i)))
+			.filter((i) => !(i.marks & OPEN) && (i.kind === KIND_SPAN || i.start + i.dur < Math.round(range.to)))
 			.slice(0, CALLS).map(ref);
 	};
 	const rounded = (/** @type {Range} */ r) => ({ from: Math.round(r.from), to: Math.round(r.to), tracks: r.tracks });

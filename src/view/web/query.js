@@ -1,6 +1,6 @@
 /** Finding items of a store in the page, as src/store/find.c and src/view/find.c do. */
 
-import { SPAN, SPANS } from "./store.js";
+import { SPAN, SPANS, SWITCH } from "./store.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").Label} Label */
@@ -8,6 +8,7 @@ import { SPAN, SPANS } from "./store.js";
 /**
  * @typedef {object} Query What an item must be.
  * @property {Uint8Array | null} labels 1 for each label that is wanted; null: all
+ * @property {boolean} [off] true: only time off the CPU; false: no time off the CPU
  * @property {number} least ns that it lasts at least; 0: events too
  * @property {number[] | null} lanes null: all
  * @property {number} from it begins from `from` to before `to`
@@ -35,6 +36,7 @@ function overLane(s, q, lane, back, take) {
 			const i = back ? b.n - 1 - j : j, start = b.start[i], dur = b.end[i] - start, marks = b.marks[i] >> 5;
 			if (start < q.from || start >= q.to || (q.labels && !q.labels[b.label[i]])) continue;
 			if (q.least > 0 && (!(marks & SPAN) || dur < q.least)) continue;
+			if (q.off !== undefined && q.off !== (Boolean(marks & SPAN) && (b.marks[i] & 31) === SWITCH)) continue;
 			if (take({ lane, number: b.number + i, start, dur }, marks)) return;
 		}
 	}

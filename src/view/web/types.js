@@ -72,7 +72,6 @@
  * @property {string} place "FILE:0xOFFSET" of the record
  * @property {string} command prints the span in a shell
  * @property {[string, string][]} args
- * @property {boolean} [followed] the trace was still being written when it was opened: arguments are not kept
  * @property {boolean} [changed] the trace is not what it was, so its arguments are not known any more
  * @property {SpanRef[]} parents from the outermost to the caller
  * @property {SpanRef[]} children the longest ones, at most 100

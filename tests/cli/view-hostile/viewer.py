@@ -12,14 +12,14 @@ import time
 class Viewer:
     def __init__(self, *args, env=None, preexec_fn=None, cache=False, spur=None):
         options = ["--no-open", "--idle=100s"] + ([] if cache else ["--no-cache"])
-        self.program = subprocess.Popen([spur or os.environ["SPUR"], "view", *options, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        self.program = subprocess.Popen([spur or os.environ["SPUR"], "view", *options, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env={**os.environ, **(env or {})}, preexec_fn=preexec_fn)
-        self.said = self.program.stderr.readline()
-        while self.said and "http://" not in self.said:
-            if "needs libmicrohttpd" in self.said:
+        self.said = self.program.stdout.readline()
+        if not self.said:
+            said = self.program.stderr.read()
+            if "needs libmicrohttpd" in said:
                 raise SystemExit(77)
-            print("said:", self.said.strip())
-            self.said = self.program.stderr.readline()
+            print("said:", said.strip())
         found = re.search(r"http://127\.0\.0\.1:(\d+)/#(\w+)", self.said)
         self.port, self.token = (int(found[1]), found[2]) if found else (0, "")
 
