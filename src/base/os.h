@@ -61,10 +61,19 @@ static inline int os_futex_wake_direct(const uint32_t *word)
 	return (int)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
+/* musl has a wrapper only since 1.2.5. */
+static inline ssize_t os_pread_cached_direct(int fd, void *buf, size_t size, off_t at)
+{
+	const struct iovec piece = { buf, size };
+
+	return syscall(SYS_preadv2, fd, &piece, 1UL, (unsigned long)at, 0UL, RWF_NOWAIT);
+}
+
 /* Every call that passes through here. */
 #define OS_CALLS(X) \
 	X(open) X(openat) X(close) X(read) X(pread) X(write) X(pwrite) X(writev) X(lseek) \
-	X(fallocate) X(posix_fallocate) X(ftruncate) X(fsync) X(fdatasync) X(syncfs) \
+	X(os_pread_cached_direct) X(posix_fadvise) X(fallocate) X(posix_fallocate) X(ftruncate) \
+	X(fsync) X(fdatasync) X(syncfs) \
 	X(rename) X(renameat) X(os_renameat2_direct) X(unlink) X(unlinkat) X(symlink) X(mkdir) \
 	X(mkostemp) X(stat) X(fstat) X(fstatat) X(access) X(realpath) X(fchmod) X(umask) \
 	X(opendir) X(readdir) X(closedir) X(fts_open) X(fts_read) X(fts_close) \
@@ -115,6 +124,17 @@ static inline ssize_t os_read(int fd, void *buf, size_t size)
 static inline ssize_t os_pread(int fd, void *buf, size_t size, off_t at)
 {
 	return OS_CALL(pread)(fd, buf, size, at);
+}
+
+/* As os_pread(), but fails or returns less where the disk would have to be read. */
+static inline ssize_t os_pread_cached(int fd, void *buf, size_t size, off_t at)
+{
+	return OS_CALL(os_pread_cached_direct)(fd, buf, size, at);
+}
+
+static inline int os_posix_fadvise(int fd, off_t at, off_t size, int advice)
+{
+	return OS_CALL(posix_fadvise)(fd, at, size, advice);
 }
 
 static inline ssize_t os_write(int fd, const void *buf, size_t size)

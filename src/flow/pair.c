@@ -85,7 +85,8 @@ bool pair_grow_frames(struct pair_stack *s, size_t need)
 		if (!ground)
 			return false;
 		cap = FRAMES_FIRST;
-	} else if (!mem_grow((void **)&ground, &cap, need + 1, sizeof(*ground), PAIR_DEPTH + 1)) {
+	} else if (!mem_table_grow((void **)&ground, &cap, need + 1, sizeof(*ground),
+				   PAIR_DEPTH + 1)) {
 		return false;
 	}
 	ground->cls = UINT32_MAX;
@@ -128,7 +129,7 @@ size_t pair_search(struct pair_stack *s, const struct spur_event *row)
 void pair_stack_free(struct pair_stack *s)
 {
 	if (s->frames)
-		mem_free(s->frames - 1);
+		mem_table_free(s->frames - 1, (size_t)s->cap + 1, sizeof(*s->frames));
 	innermost_free(&s->index);
 	*s = (struct pair_stack){ 0 };
 }

@@ -39,6 +39,9 @@ struct growing_track {
 struct pending_block {
 	struct growing_lane *lane;
 	struct store_node *node;
+	/* The sums that are complete with it: as `at`, `units` and `sum` of their node. */
+	uint32_t sums_at, sums_sum;
+	uint16_t sums_units; /* 0: none */
 };
 
 /*
@@ -90,6 +93,9 @@ struct store_worker {
 	size_t out_len;
 	struct pending_block *pending;
 	size_t npending, pending_cap;
+	struct lane_sums *idle_sums; /* of no lane */
+	uint32_t nsums; /* those of lanes and the idle ones */
+	struct idle_buffer *idle_buffers; /* of BUFFER_FIRST items */
 	size_t buffered; /* bytes of all lanes' buffers */
 	size_t buffered_least; /* of them after the last flush: what open items need */
 	uint32_t feed; /* id of the one at hand */
@@ -104,7 +110,17 @@ struct store_worker {
 	} told;
 };
 
-enum { OUT_BYTES = 256 << 10, BUFFERED_MAX = 16 << 20 };
+/* A buffer of no lane, in place of its items. */
+struct idle_buffer {
+	struct idle_buffer *next;
+};
+
+enum {
+	BUFFER_FIRST = 4, /* items of a lane's first buffer */
+	OUT_BYTES = 256 << 10,
+	BUFFERED_MAX = 16 << 20,
+	SUMS_BYTES = STORE_SUMS_MOST * sizeof(struct store_label_sum)
+};
 
 /* --- lane.c */
 
@@ -117,6 +133,12 @@ bool lane_room(struct store_worker *k, struct growing_lane *l);
 /* Makes a block of the lane's items, if it has any. The open one after them becomes the first. */
 bool lane_flush(struct store_worker *k, struct growing_lane *l);
 void lane_drop_buffer(struct store_worker *k, struct growing_lane *l);
+/* Frees the buffer of a lane whose worker ends. */
+static inline void buffer_free(const struct growing_lane *l)
+{
+	if (l->cap > BUFFER_FIRST)
+		mem_free(l->buf);
+}
 /* Writes the blocks that are pending. */
 bool worker_write(struct store_worker *k);
 
@@ -124,6 +146,23 @@ bool worker_write(struct store_worker *k);
 
 /* Returns the arguments of the current row; NULL if out of memory. */
 const struct spur_args *worker_args(struct store_worker *k, const struct spur_event *row);
+
+/* --- lane_sums.c */
+
+/*
+ * SPEC store/lane-sums: adds `n` items, which become the lane's next block, to its sums if these
+ * can be kept. Returns false if out of memory.
+ */
+bool lane_sums_add(struct store_worker *k, struct growing_lane *l, const struct slot *items,
+		   uint32_t n);
+/*
+ * Ends the sums of the lane's last 256 blocks: writes them to `to`, which has room for SUMS_BYTES,
+ * and returns their size; 0 if the lane has none.
+ */
+uint32_t lane_sums_end(struct store_worker *k, struct growing_lane *l, uint8_t *to);
+/* The lane gets no more blocks for now: gives up the sums that are not complete. */
+void lane_sums_drop(struct store_worker *k, struct growing_lane *l);
+void lane_sums_free(struct lane_sums *s);
 
 /* --- items on their way to a block */
 

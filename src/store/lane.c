@@ -101,9 +101,14 @@ static struct node_list *lane_level(struct slabs *s, struct growing_lane *l, uns
 	return l->levels[level];
 }
 
-/* Block `count` of the lane can be read now. Makes the nodes that are complete with it. */
-static bool lane_publish(struct store_worker *k, struct growing_lane *l)
+/*
+ * The block can be read now. Makes the nodes that are complete with it. `at`: where the worker's
+ * buffer was written.
+ */
+static bool lane_publish(struct store_worker *k, const struct pending_block *p, uint64_t at)
 {
+	struct growing_lane *l = p->lane;
+
 	for (unsigned level = 0;; level++) {
 		struct node_list *list = l->levels[level], *up;
 		const uint64_t count = list->count + 1;
@@ -120,6 +125,11 @@ static bool lane_publish(struct store_worker *k, struct growing_lane *l)
 		if (!to)
 			return false;
 		*to = node_join(l->kind, of);
+		if (level + 1 == STORE_SUMS_LEVEL && p->sums_units) {
+			to->at = at + p->sums_at;
+			to->units = p->sums_units;
+			to->sum = p->sums_sum;
+		}
 	}
 }
 
@@ -134,7 +144,7 @@ bool worker_write(struct store_worker *k)
 		return false;
 	for (size_t i = 0; i < k->npending; i++) {
 		k->pending[i].node->at += at;
-		if (!lane_publish(k, k->pending[i].lane))
+		if (!lane_publish(k, &k->pending[i], at))
 			return false;
 	}
 	k->npending = 0;
@@ -162,8 +172,8 @@ struct growing_lane *lane_at(struct store_worker *k, uint32_t track, size_t dept
 
 	/* Of very many tracks most are shallow. */
 	if (depth >= t->nlanes &&
-	    !mem_grow((void **)&t->lanes, &t->nlanes, depth + 1, sizeof(struct growing_lane *),
-		      t->nlanes ? PAIR_DEPTH + 1 : depth + 1))
+	    !mem_table_grow((void **)&t->lanes, &t->nlanes, depth + 1,
+			    sizeof(struct growing_lane *), t->nlanes ? PAIR_DEPTH + 1 : depth + 1))
 		return NULL;
 	if (!t->lanes[depth])
 		t->lanes[depth] = lane_new(k, (struct growing_lane){ .kind = STORE_SPANS,
@@ -210,6 +220,21 @@ struct growing_lane *lane_of_series(struct store_worker *k, const struct growing
 	return l;
 }
 
+/* Makes the sums that are complete with the block that was made last. */
+static void sums_flush(struct store_worker *k, struct growing_lane *l)
+{
+	struct pending_block *p = &k->pending[k->npending - 1];
+	uint8_t *to = k->out + k->out_len;
+	const uint32_t size = l->made % STORE_SUMS_BLOCKS ? 0 : lane_sums_end(k, l, to);
+
+	if (!size)
+		return;
+	p->sums_at = (uint32_t)k->out_len;
+	p->sums_units = (uint16_t)(size / 8);
+	p->sums_sum = store_sum_of(to, size);
+	k->out_len += size;
+}
+
 bool lane_flush(struct store_worker *k, struct growing_lane *l)
 {
 	struct store_node *node;
@@ -217,16 +242,17 @@ bool lane_flush(struct store_worker *k, struct growing_lane *l)
 
 	if (!l->n)
 		return true;
-	if (OUT_BYTES - k->out_len < BLOCK_BYTES && !worker_write(k))
+	if (OUT_BYTES - k->out_len < BLOCK_BYTES + SUMS_BYTES && !worker_write(k))
 		return false;
 	if (!k->out)
 		k->out = mem_alloc(OUT_BYTES);
 	node = list_place(&k->slabs, l->levels[0], l->made);
 	if (!k->out || !node ||
 	    !mem_grow((void **)&k->pending, &k->pending_cap, k->npending + 1, sizeof(*k->pending),
-		      OUT_BYTES))
+		      OUT_BYTES) ||
+	    !lane_sums_add(k, l, l->buf, l->n))
 		return false;
-	k->pending[k->npending++] = (struct pending_block){ l, node };
+	k->pending[k->npending++] = (struct pending_block){ .lane = l, .node = node };
 	rest = l->n < l->cap ? l->buf[l->n] : (struct slot){ 0 };
 	k->out_len += block_make(k->out + k->out_len, writer_trace(k->writer), l->kind, l->buf,
 				 l->n, node);
@@ -234,30 +260,50 @@ bool lane_flush(struct store_worker *k, struct growing_lane *l)
 	node->number = l->items;
 	l->made++;
 	l->items += l->n;
+	sums_flush(k, l);
 	l->n = 0;
 	l->buf[0] = rest;
 	return true;
 }
 
+/* The smallest buffers are parts of the worker's scratch memory: each open call may need one. */
+static struct slot *buffer_new(struct store_worker *k, uint32_t cap)
+{
+	struct idle_buffer *idle = k->idle_buffers;
+
+	if (cap > BUFFER_FIRST)
+		return mem_array(cap, sizeof(struct slot));
+	if (!idle)
+		return slabs_alloc(&k->slabs, cap * sizeof(struct slot));
+	k->idle_buffers = idle->next;
+	return (struct slot *)(void *)idle;
+}
+
 void lane_drop_buffer(struct store_worker *k, struct growing_lane *l)
 {
+	struct idle_buffer *idle = (struct idle_buffer *)(void *)l->buf;
+
 	k->buffered -= l->cap * sizeof(*l->buf);
-	mem_free(l->buf);
+	buffer_free(l);
+	if (l->cap == BUFFER_FIRST) {
+		idle->next = k->idle_buffers;
+		k->idle_buffers = idle;
+	}
 	l->buf = NULL;
 	l->cap = 0;
 }
 
 bool lane_room(struct store_worker *k, struct growing_lane *l)
 {
-	enum { FIRST = 4, GROWTH = 4 };
-	const uint32_t cap = l->cap ? l->cap * GROWTH : FIRST;
+	enum { GROWTH = 4 };
+	const uint32_t cap = l->cap ? l->cap * GROWTH : BUFFER_FIRST;
 	struct slot *buf;
 
 	if (l->n < l->cap)
 		return true;
 	if (l->n == STORE_BLOCK)
 		return lane_flush(k, l);
-	buf = mem_array(cap < STORE_BLOCK ? cap : STORE_BLOCK, sizeof(*buf));
+	buf = buffer_new(k, cap < STORE_BLOCK ? cap : STORE_BLOCK);
 	if (!buf)
 		return false;
 	if (l->n)

@@ -33,7 +33,8 @@ struct slot {
 };
 
 static_assert(sizeof(struct slot) == 112 && sizeof(struct store_node) == 64 &&
-		      sizeof(struct slot_rare) == SLOT_RARE * sizeof(uint64_t),
+		      sizeof(struct slot_rare) == SLOT_RARE * sizeof(uint64_t) &&
+		      sizeof(struct store_label_sum) == 48,
 	      "items are written as whole words, nodes are stored as they are");
 
 /* Of values, as their bits. */
@@ -107,6 +108,7 @@ struct growing_lane {
 	uint64_t made; /* blocks; those from levels[0].count on are not written yet */
 	struct slot *buf; /* `n` items of `cap`; n < cap, so that one more can be begun */
 	uint32_t n, cap;
+	struct lane_sums *sums; /* of the blocks since the last 256th; NULL: they have none */
 	struct node_list *levels[NODE_LEVELS]; /* NULL: empty (atomic) */
 };
 
@@ -154,6 +156,12 @@ const struct store_node *store_run(const struct store *s, uint32_t lane, unsigne
  */
 bool store_block(const struct store *s, const struct store_node *node, struct block *b,
 		 enum store_column last);
+/*
+ * Returns the sums of the blocks below a node of level STORE_SUMS_LEVEL, and in *n their number.
+ * Returns NULL if the node has no sums, or they are damaged, which store_is_damaged() then tells.
+ */
+const struct store_label_sum *store_node_sums(const struct store *s, const struct store_node *node,
+					      uint32_t *n);
 /*
  * Make the row that begins or ends an item, but for track, depth, name and cat. All columns are
  * needed.

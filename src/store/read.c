@@ -54,6 +54,24 @@ static const char *head_check(const struct store *s)
 	return NULL;
 }
 
+/* SPEC store/lane-sums: checks that the sums of a lane lie within the blocks. */
+static bool sums_check(const struct store *s, const struct store_lane_wire *l)
+{
+	uint64_t at = l->first, count = l->nblocks;
+
+	for (unsigned i = 0; i < STORE_SUMS_LEVEL; i++, count /= STORE_FAN)
+		at += count;
+	for (uint64_t i = 0; i < count; i++) {
+		const struct store_node *n = &s->nodes[at + i];
+
+		if (n->at && (n->at < STORE_HEAD || n->at % 8 || n->at > s->head->blocks ||
+			      n->units * 8u > s->head->blocks - n->at ||
+			      n->units * 8u % sizeof(struct store_label_sum)))
+			return false;
+	}
+	return true;
+}
+
 /*
  * SPEC store/lanes: checks that all blocks of a lane lie within those of the file, and that its
  * items are numbered.
@@ -77,7 +95,7 @@ static bool lane_check(const struct store *s, const struct store_lane_wire *l)
 			return false;
 		items += n->n;
 	}
-	return items == l->items;
+	return items == l->items && sums_check(s, l);
 }
 
 /* SPEC store/strings */
@@ -257,7 +275,7 @@ const struct store_node *store_run(const struct store *s, uint32_t lane, unsigne
 	return &s->nodes[first + i];
 }
 
-/* SPEC store/block-sum */
+/* SPEC store/block-sum: returns what is at `at` of a node. */
 static const uint8_t *block_bytes(const struct store *s, const struct store_node *node)
 {
 	const size_t size = node->units * (size_t)8;
@@ -286,6 +304,17 @@ bool store_block(const struct store *s, const struct store_node *node, struct bl
 		return true;
 	store_set_damaged(s);
 	return false;
+}
+
+const struct store_label_sum *store_node_sums(const struct store *s, const struct store_node *node,
+					      uint32_t *n)
+{
+	const uint8_t *p = node->at ? block_bytes(s, node) : NULL;
+
+	*n = node->units * 8u / sizeof(struct store_label_sum);
+	if (node->at && !p)
+		store_set_damaged(s);
+	return (const struct store_label_sum *)(const void *)p;
 }
 
 /* Returns the block that holds an item, NULL if none does. */

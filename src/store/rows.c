@@ -533,6 +533,7 @@ static bool track_end(struct store_worker *k, uint32_t id)
 			continue;
 		if (!lane_flush(k, t->lanes[d]))
 			return false;
+		lane_sums_drop(k, t->lanes[d]);
 		lane_drop_buffer(k, t->lanes[d]);
 	}
 	t->touched = false;

@@ -30,7 +30,9 @@ enum {
 	STORE_BLOCK = 256, /* items of a block */
 	STORE_FAN = 16, /* children of a node */
 	STORE_TILE = 1024, /* pixels of a tile */
-	STORE_SUB = 32, /* parts of a pixel in which tiles have their positions */
+	STORE_SUB_SHIFT = 5,
+	/* Parts of a pixel in which tiles have their positions. */
+	STORE_SUB = 1 << STORE_SUB_SHIFT,
 	STORE_SHIFT_MAX = 52, /* of store_tile(): a tile then covers all times */
 };
 

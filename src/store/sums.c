@@ -1,5 +1,6 @@
 /*
- * Sums by label. Each column of a block that lies in the range is added as a whole: what a span
+ * Sums by label. Where 256 blocks of a lane lie in the range, their stored sums are added. Each
+ * column of another block that lies in the range is added as a whole: what a span
  * spends in itself, and how many spans of its head are around it, are columns of their own. Only
  * the spans at the ends of the range are looked at one by one. See store.h.
  */
@@ -477,6 +478,64 @@ static void quick_end(struct sums *k)
 	}
 }
 
+/*
+ * SPEC store/lane-sums: returns true if sums of blocks from `start` on are those of the range: none
+ * of their spans is a recursive call of one that began before the range, or time off the CPU that
+ * does not count.
+ */
+static bool sums_are_those(const struct sums *k, const struct sum_lane *l, int64_t start,
+			   const struct store_label_sum *sums, uint32_t n)
+{
+	/* INVARIANT: what is open when the range begins only becomes less. */
+	const bool outside = k->naround && around_open(k, start) >= l->depth;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (sums[i].label >= k->nlabels) {
+			store_set_damaged(k->store);
+			return false;
+		}
+		if ((outside && !sums[i].label) ||
+		    (sums[i].inner && k->naround && around_count(k, sums[i].label, start)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Adds the 256 blocks of a lane from block `at` on by their sums. Returns false if they have none
+ * that can be used, or do not lie in the range.
+ */
+static bool sums_whole(struct sums *k, const struct sum_lane *l, uint64_t at)
+{
+	const struct store_label_sum *sums;
+	const struct store_node *node;
+	uint64_t run;
+	uint32_t n;
+
+	if (at % STORE_SUMS_BLOCKS ||
+	    at / STORE_SUMS_BLOCKS >= store_nodes(k->store, l->lane, STORE_SUMS_LEVEL))
+		return false;
+	node = store_run(k->store, l->lane, STORE_SUMS_LEVEL, at / STORE_SUMS_BLOCKS, &run);
+	if (node->start < k->range.from || node->end >= k->range.to)
+		return false;
+	sums = store_node_sums(k->store, node, &n);
+	if (!sums || !sums_are_those(k, l, node->start, sums, n))
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct quick *q = &k->quick[sums[i].label];
+
+		q->calls += sums[i].calls;
+		q->sum += sums[i].sum;
+		q->child += sums[i].child;
+		q->inner += sums[i].inner;
+		if (~sums[i].least > q->least)
+			q->least = ~sums[i].least;
+		if (sums[i].most > q->most)
+			q->most = sums[i].most;
+	}
+	return true;
+}
+
 static void lane_sum(struct sums *k, const struct sum_lane *l, struct spans *x)
 {
 	const uint64_t blocks = store_nodes(k->store, l->lane, 0);
@@ -489,6 +548,10 @@ static void lane_sum(struct sums *k, const struct sum_lane *l, struct spans *x)
 			break;
 		if (n->end < k->range.from)
 			continue;
+		if (sums_whole(k, l, at)) {
+			at += STORE_SUMS_BLOCKS - 1;
+			continue;
+		}
 		if (n->start >= k->range.from && n->end < k->range.to && block_whole(k, n))
 			continue;
 		if (spans_read(k->store, n, x))

@@ -8,7 +8,7 @@ struct tile {
 	const struct store *store;
 	uint32_t lane;
 	int64_t t0, t1;
-	unsigned shift;
+	unsigned down, up; /* x is ns >> down << up; one of them is 0 */
 	uint64_t step; /* ns of a pixel */
 	bool failed;
 	/* What is seen of a pixel so far. */
@@ -58,8 +58,7 @@ static uint32_t tile_x(const struct tile *v, int64_t t)
 		return 0;
 	if (t >= v->t1)
 		return STORE_TILE * STORE_SUB;
-	return (uint32_t)((unsigned __int128)((uint64_t)t - (uint64_t)v->t0) * STORE_SUB >>
-			  v->shift);
+	return (uint32_t)(((uint64_t)t - (uint64_t)v->t0) >> v->down << v->up);
 }
 
 /* What is below a pixel in size: one rectangle a pixel, with the label of the longest. */
@@ -218,12 +217,14 @@ static bool tile_begin(struct tile *v, const struct store *s, uint32_t lane, int
 	v->store = s;
 	v->lane = lane;
 	v->kind = store_kind(s, lane);
-	v->shift = shift < STORE_SHIFT_MAX ? shift : STORE_SHIFT_MAX;
+	shift = shift < STORE_SHIFT_MAX ? shift : STORE_SHIFT_MAX;
+	v->down = shift > STORE_SUB_SHIFT ? shift - STORE_SUB_SHIFT : 0;
+	v->up = shift < STORE_SUB_SHIFT ? STORE_SUB_SHIFT - shift : 0;
 	v->t0 = t0;
 	v->t1 = width < (uint64_t)INT64_MAX - (uint64_t)t0 || t0 < 0
 			? (int64_t)((uint64_t)t0 + width)
 			: INT64_MAX;
-	v->step = (uint64_t)1 << v->shift;
+	v->step = (uint64_t)1 << shift;
 	v->pixel = -1;
 	return true;
 }

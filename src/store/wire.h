@@ -21,6 +21,9 @@
  *	...	values	n (level 1: one for each 16; STORE_SELF: one for each 1 in STORE_OUTER) of
  *			`width` bits, the lowest bits first, up to a whole byte
  *	8 to 15	0	so that one load of 8 bytes reads any value; to a multiple of 8
+ *
+ * Among the blocks are sums of 256 blocks of a lane of spans, at `at` of their node of level 2:
+ * struct store_label_sum, one for each label.
  */
 #ifndef SPUR_STORE_WIRE_H
 #define SPUR_STORE_WIRE_H
@@ -77,7 +80,8 @@ enum store_column {
 /* A block, or what 16 nodes of the level below have in common. */
 struct store_node {
 	int64_t start, end; /* first start, last end */
-	uint64_t at; /* offset of the block in the file; 0 above blocks */
+	/* Offset of the block in the file; of level 2: of its sums, or 0; above it 0. */
+	uint64_t at;
 	union {
 		uint64_t busy; /* ns in spans */
 		uint64_t least; /* of a counter */
@@ -95,8 +99,19 @@ struct store_node {
 	};
 	uint64_t number; /* of its first item in the lane */
 	uint16_t n; /* items of the block; 0 above blocks */
-	uint16_t units; /* size of the block in 8 bytes; 0 above blocks */
-	uint32_t sum; /* of the block; 0 above blocks */
+	uint16_t units; /* size in 8 bytes of what is at `at` */
+	uint32_t sum; /* of what is at `at` */
+};
+
+enum { STORE_SUMS_LEVEL = 2, STORE_SUMS_BLOCKS = 256, STORE_SUMS_MOST = 1024 };
+
+/* What the spans of 256 blocks with one label add up to; label 0: time off the CPU. */
+struct store_label_sum {
+	uint32_t label, calls;
+	uint64_t sum; /* ns */
+	uint64_t child; /* ns of it that are spent in spans right inside */
+	uint64_t inner; /* ns of it in spans with STORE_INNER */
+	uint64_t least, most; /* ns */
 };
 
 /* A lane's nodes: `nblocks` blocks from `first` on, a node for each full 16 of them, and so on. */

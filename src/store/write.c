@@ -85,7 +85,7 @@ bool writer_add_lane(struct store_writer *w, struct growing_lane *l)
 	n = w->nlanes;
 	page = 31 - (unsigned)__builtin_clz(n + 1);
 	if (!w->lanes[page])
-		w->lanes[page] = mem_array((size_t)1 << page, sizeof(struct growing_lane *));
+		w->lanes[page] = mem_table_alloc((size_t)1 << page, sizeof(struct growing_lane *));
 	good = w->lanes[page] && n < INT32_MAX;
 	if (good && l->kind == STORE_SPANS) {
 		slot = map64_put(&w->places, place_key(l->track, l->depth));
@@ -366,20 +366,23 @@ static void worker_free(struct store_worker *k)
 		struct growing_track *t = k->tracks[i];
 
 		for (size_t d = 0; t && d < t->nlanes; d++)
-			if (t->lanes[d])
-				mem_free(t->lanes[d]->buf);
+			if (t->lanes[d]) {
+				lane_sums_free(t->lanes[d]->sums);
+				buffer_free(t->lanes[d]);
+			}
 		if (t && t->states)
-			mem_free(t->states->buf);
+			buffer_free(t->states);
 		if (t)
-			mem_free(t->lanes);
+			mem_table_free(t->lanes, t->nlanes, sizeof(struct growing_lane *));
 	}
 	for (size_t i = 0; i < k->ncounters; i++)
-		mem_free(k->counters[i]->buf);
+		buffer_free(k->counters[i]);
 	mem_free(k->tracks);
 	mem_free(k->touched);
 	mem_free(k->counters);
 	mem_free(k->pending);
 	mem_free(k->out);
+	lane_sums_free(k->idle_sums);
 	map64_free(&k->series);
 	map64_free(&k->parked);
 	mem_free(k->calls);
@@ -400,7 +403,7 @@ void store_writer_free(struct store_writer *w)
 	for (size_t i = 0; w->segments && i < SEGMENTS && w->segments[i]; i++)
 		os_munmap((void *)(uintptr_t)w->segments[i], SEGMENT);
 	for (unsigned i = 0; i < LANE_PAGES; i++)
-		mem_free(w->lanes[i]);
+		mem_table_free(w->lanes[i], (size_t)1 << i, sizeof(struct growing_lane *));
 	scratch_free(w->segments, SEGMENTS * sizeof(*w->segments));
 	if (w->fd >= 0)
 		os_close(w->fd);

@@ -489,6 +489,116 @@ static void report_with_full_disk(void **state)
 	report_of("tests/golden/heph/nesting/in");
 }
 
+/* --- heads of buffers that are not in memory --- */
+
+enum { BUFFERS = 100, BUFFER_CALLS = 600, ASKED_MOST = 1000 };
+
+/* What a reader asks the disk for, and what it waits for. */
+static struct {
+	off_t from[ASKED_MOST], to[ASKED_MOST];
+	size_t n;
+	size_t reads, asked; /* `asked`: of the reads, those of what was asked for before */
+} disk;
+
+static ssize_t nothing_cached(int fd, void *buf, size_t size, off_t at)
+{
+	(void)fd, (void)buf, (void)size, (void)at;
+	errno = EAGAIN;
+	return -1;
+}
+
+static int keep_advice(int fd, off_t at, off_t size, int advice)
+{
+	(void)fd;
+	if (advice == POSIX_FADV_WILLNEED) {
+		assert_true(disk.n < ASKED_MOST && at >= 0);
+		disk.from[disk.n] = at;
+		disk.to[disk.n++] = at + size;
+	}
+	return 0;
+}
+
+static ssize_t keep_read(int fd, void *buf, size_t size, off_t at)
+{
+	size_t i = 0;
+
+	while (i < disk.n && (at < disk.from[i] || at + (off_t)size > disk.to[i]))
+		i++;
+	disk.reads++;
+	disk.asked += i < disk.n;
+	return pread(fd, buf, size, at);
+}
+
+static void xray_meta_put(FILE *f, unsigned kind, uint64_t a, uint32_t b)
+{
+	uint8_t record[16] = { (uint8_t)(kind << 1 | 1) };
+
+	memcpy(record + 1, &a, sizeof(a));
+	memcpy(record + 9, &b, sizeof(b));
+	assert_int_equal(fwrite(record, sizeof(record), 1, f), 1);
+}
+
+/* A log of buffers that are full but for some bytes, as LLVM writes them. */
+static void xray_log_put(const char *path)
+{
+	enum { NEW_BUFFER, NEW_CPU = 2, WALL = 4, EXTENTS = 7 };
+	const struct {
+		uint16_t version, type;
+		uint32_t flags;
+		uint64_t hz, buffer, zero;
+	} head = { 3, 1, 3, 1000000000, 16384, 0 };
+	FILE *f = fopen(path, "wb");
+
+	assert_true(f && fwrite(&head, sizeof(head), 1, f) == 1);
+	for (uint32_t i = 0; i < BUFFERS; i++) {
+		const uint32_t calls = BUFFER_CALLS - i % 4;
+
+		xray_meta_put(f, EXTENTS, 3 * 16 + calls * 16, 0);
+		xray_meta_put(f, NEW_BUFFER, 100 + i % 2, 0);
+		xray_meta_put(f, WALL, 1, i);
+		xray_meta_put(f, NEW_CPU, (uint64_t)(i + 1) << 40, 0);
+		for (uint32_t k = 0; k < calls; k++) {
+			const uint32_t call[] = { (1 + k % 9) << 4, 10, (1 + k % 9) << 4 | 1 << 1,
+						  5 };
+
+			assert_int_equal(fwrite(call, sizeof(call), 1, f), 1);
+		}
+	}
+	assert_int_equal(fclose(f), 0);
+}
+
+/*
+ * Where a log is not in memory, most heads of its buffers are asked for before they are waited for,
+ * and what is read is the same.
+ */
+static void xray_heads_ahead(void **state)
+{
+	const struct os_calls calls = os_calls;
+	char path[] = "/tmp/test_base_sim.XXXXXX", *want, *text;
+	const int fd = mkstemp(path);
+	enum spur_status st;
+	struct spur_error err;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	xray_log_put(path);
+	want = report(path, &st, &err);
+	assert_true(st == SPUR_OK && strlen(want) > 400);
+	os_calls.os_pread_cached_direct = nothing_cached;
+	os_calls.posix_fadvise = keep_advice;
+	os_calls.pread = keep_read;
+	text = report(path, &st, &err);
+	os_calls = calls;
+	assert_int_equal(st, SPUR_OK);
+	assert_string_equal(text, want);
+	assert_true(disk.reads >= BUFFERS && disk.asked > BUFFERS / 2);
+	assert_true(disk.n < BUFFERS);
+	free(text);
+	free(want);
+	unlink(path);
+}
+
 /* --- scratch memory --- */
 
 static void scratch_on_full_disk(void **state)
@@ -552,6 +662,7 @@ int main(void)
 		cmocka_unit_test(unpacking_with_faults),
 		cmocka_unit_test(temporary_files_have_no_name),
 		cmocka_unit_test(report_with_full_disk),
+		cmocka_unit_test(xray_heads_ahead),
 		cmocka_unit_test(scratch_on_full_disk),
 		cmocka_unit_test(scratch_with_faults),
 	};

@@ -1,8 +1,12 @@
-/* Sums of ranges by function against sums of the rows, call by call, for every golden. */
+/*
+ * Sums of ranges by function against sums of the rows, call by call, for every golden and for lanes
+ * that have sums of 256 blocks.
+ */
 #include "unit/subject.h"
 
 #include "flow/ends.h"
 #include "flow/walk.h"
+#include "store/parts.h"
 
 /* What is summed up call by call. */
 struct adder {
@@ -163,10 +167,136 @@ static void test_sums(void **state)
 	assert_true(summed >= 120);
 }
 
+/* --- sums of 256 blocks --- */
+
+enum { MANY_CALLS = 150000, NAMES = 9 };
+
+static void fxt_words(FILE *f, const uint64_t *words, size_t n)
+{
+	assert_int_equal(fwrite(words, sizeof(*words), n, f), n);
+}
+
+static void fxt_call(FILE *f, unsigned thread, bool end, unsigned name, uint64_t ts)
+{
+	const uint64_t kind = end ? 3 : 2;
+
+	fxt_words(f,
+		  (uint64_t[]){ 4 | 2 << 4 | kind << 16 | thread << 24 | (uint64_t)name << 48, ts },
+		  2);
+}
+
+/* CPU 0 goes from a thread, which is blocked, to another one; 0: to none. */
+static void fxt_switch(FILE *f, uint64_t ts, uint64_t from, uint64_t to)
+{
+	const uint64_t blocked = 3, context_switch = 1;
+
+	fxt_words(f,
+		  (uint64_t[]){ 8 | 4 << 4 | blocked << 36 | context_switch << 60, ts, from, to },
+		  4);
+}
+
+/*
+ * Three threads with more calls at a depth than 512 blocks have. Those of the first one are inside
+ * a call of a function that they call again; those of the second one call themselves, and are off
+ * the CPU meanwhile; between those of the third one, inside a call, it is off the CPU.
+ */
+static void many_calls(const char *path)
+{
+	FILE *f = fopen(path, "wb");
+	uint64_t ts = 1000;
+
+	assert_non_null(f);
+	fxt_words(f, (uint64_t[]){ 0x0016547846040010, 1 | 2 << 4, 1000000000 }, 3);
+	for (uint64_t i = 1; i <= NAMES; i++)
+		fxt_words(f, (uint64_t[]){ 2 | 2 << 4 | i << 16 | (uint64_t)1 << 32, 'a' + i }, 2);
+	for (uint64_t i = 1; i <= 3; i++)
+		fxt_words(f, (uint64_t[]){ 3 | 3 << 4 | i << 16, 100, 100 + i }, 3);
+	fxt_call(f, 1, false, 1, ts);
+	fxt_call(f, 3, false, NAMES, ts);
+	for (unsigned i = 0; i < MANY_CALLS; i++) {
+		const unsigned name = 1 + i % (NAMES - 1), inner = 1 + i / 3 % (NAMES - 1);
+
+		fxt_call(f, 1, false, name, ts += 10);
+		fxt_call(f, 1, false, inner, ts += 1 + i % 5);
+		fxt_call(f, 1, true, inner, ts += i % 97);
+		fxt_call(f, 1, true, name, ts += i % 3);
+		fxt_call(f, 2, false, name, ts += 2);
+		fxt_call(f, 2, false, i % 4 ? NAMES : name, ts += 2);
+		fxt_call(f, 2, true, i % 4 ? NAMES : name, ts += i % 31);
+		if (i % 6 == 0) {
+			fxt_switch(f, ts += 3, 102, 0);
+			fxt_switch(f, ts += 5 + i % 11, 0, 102);
+		}
+		fxt_call(f, 2, true, name, ts += 2);
+		fxt_call(f, 3, false, name, ts);
+		fxt_call(f, 3, true, name, ts += 4);
+		if (i % 6 == 3) {
+			fxt_switch(f, ts += 2, 103, 0);
+			fxt_switch(f, ts += 1 + i % 7, 0, 103);
+		}
+	}
+	fxt_call(f, 1, true, 1, ts += 10);
+	fxt_call(f, 3, true, NAMES, ts);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Returns a node of a lane of spans that has sums; `nth`: which one of all. */
+static const struct store_node *node_with_sums(const struct store *s, unsigned nth)
+{
+	for (uint32_t lane = 0; lane < store_lane_count(s); lane++)
+		for (uint64_t i = 0; i < store_nodes(s, lane, STORE_SUMS_LEVEL); i++) {
+			uint64_t run;
+			const struct store_node *n = store_run(s, lane, STORE_SUMS_LEVEL, i, &run);
+
+			if (n->at && !nth--)
+				return n;
+		}
+	return NULL;
+}
+
+/* SPEC store/lane-sums: sums that are stored are those of the rows; damaged ones are not used. */
+static void test_lane_sums(void **state)
+{
+	char path[64];
+	struct subject s;
+	const struct store_node *n;
+	uint8_t byte;
+	int fd;
+
+	(void)state;
+	file_name(path, sizeof(path));
+	many_calls(path);
+	assert_true(subject_open(&s, path));
+	assert_int_equal(store_facts(s.store).facts & (STORE_LAPS | STORE_BACK | STORE_GAPS), 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_non_null(node_with_sums(s.store, i));
+	sums_compare(&s, path);
+	assert_false(store_is_damaged(s.store));
+	/* The writer's view has them too. */
+	store_close(s.store);
+	s.store = store_writer_view(s.writer);
+	assert_non_null(node_with_sums(s.store, 3));
+	sums_compare(&s, path);
+
+	n = node_with_sums(s.store, 0);
+	fd = open(s.path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0 && pread(fd, &byte, 1, (off_t)n->at + 9) == 1);
+	byte ^= 1;
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)n->at + 9), 1);
+	close(fd);
+	assert_int_equal(store_open(&s.store, s.path, NULL), SPUR_OK);
+	assert_false(store_is_damaged(s.store));
+	sums_compare_in(&s, path, INT64_MIN, INT64_MAX);
+	assert_true(store_is_damaged(s.store));
+	subject_close(&s);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_lane_sums),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

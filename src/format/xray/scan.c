@@ -452,12 +452,59 @@ struct window {
 	uint64_t have;
 };
 
-static bool window_read(const struct xray *x, int fd, uint64_t at, struct window *w)
+/*
+ * The file that windows are read from. Where it is not in memory, the disk is asked for the windows
+ * of many buffers ahead, as long as these are about as long as those before: LLVM's are full but
+ * for a few bytes. What is between the windows is not read.
+ */
+struct window_file {
+	int fd;
+	uint64_t from; /* where the buffers begin that are about as long as each other */
+	uint32_t alike; /* how many there are */
+	bool sparse; /* the disk reads nothing that is not asked for */
+	uint64_t asked; /* windows before it have been asked for */
+};
+
+enum { WINDOWS_AHEAD = 256, WINDOWS_ALIKE = 16, WINDOW_SLACK = 256, WINDOWS_APART = 8192 };
+
+/* The window at `at` is waited for. */
+static void window_ahead(const struct xray *x, struct window_file *f, uint64_t at)
+{
+	const uint64_t size = f->sparse ? (at - f->from) / f->alike : 0;
+
+	if (!f->sparse || at < f->asked)
+		return;
+	for (uint32_t i = 0; i < WINDOWS_AHEAD && at < x->src->size; i++, at += size)
+		os_posix_fadvise(f->fd, (off_t)(at - WINDOW_SLACK),
+				 sizeof(struct window) + 2 * WINDOW_SLACK, POSIX_FADV_WILLNEED);
+	f->asked = at;
+}
+
+/* There is a buffer from `at` to before `end`. */
+static void window_sized(struct window_file *f, uint64_t at, uint64_t end)
+{
+	const uint64_t mean = f->alike ? (at - f->from) / f->alike : 0, size = end - at;
+	const bool alike = size < mean + mean / 64 && size > mean - mean / 64;
+	const bool sparse = alike && f->alike >= WINDOWS_ALIKE && mean >= WINDOWS_APART;
+
+	f->from = alike ? f->from : at;
+	f->alike = alike ? f->alike + 1 : 1;
+	if (sparse != f->sparse)
+		os_posix_fadvise(f->fd, 0, 0, sparse ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
+	f->asked = sparse ? f->asked : 0;
+	f->sparse = sparse;
+}
+
+static bool window_read(const struct xray *x, struct window_file *f, uint64_t at, struct window *w)
 {
 	const uint64_t left = x->src->size - at;
 	const size_t want = left < sizeof(w->bytes) ? (size_t)left : sizeof(w->bytes);
-	const ssize_t n = os_pread(fd, w->bytes, want, (off_t)at);
+	ssize_t n = os_pread_cached(f->fd, w->bytes, want, (off_t)at);
 
+	if (n < 0 || (size_t)n < want) {
+		window_ahead(x, f, at);
+		n = os_pread(f->fd, w->bytes, want, (off_t)at);
+	}
 	w->have = n > 0 ? (uint64_t)n : 0;
 	return w->have == want;
 }
@@ -495,13 +542,15 @@ static bool scan_copies(struct xray *x, int fd, struct xray_scan *scan)
 {
 	struct window w, next = { .have = 0 };
 	struct xray_buffer b, *item;
-	bool more = window_read(x, fd, scan->at, &w);
+	struct window_file f = { .fd = fd };
+	bool more = window_read(x, &f, scan->at, &w);
 
 	while (more && window_buffer(x, &w, scan->at, &b)) {
 		/* Without room for extents there is no next buffer; see fits_end(). */
 		more = x->src->size - b.end >= XRAY_METADATA;
+		window_sized(&f, scan->at, b.end);
 		if (more &&
-		    (!window_read(x, fd, b.end, &next) || xray_meta(x, next.bytes) != META_EXTENTS))
+		    (!window_read(x, &f, b.end, &next) || xray_meta(x, next.bytes) != META_EXTENTS))
 			break;
 		item = head_read(x, w.bytes + XRAY_METADATA, &b) ? xray_list_add(&x->list) : NULL;
 		if (!item)
