@@ -108,6 +108,40 @@ def sums(t, trace, shown):
             raise Wrong("functions of the range: %s: spur report has %s, the page %s" % (name, want.get(name), got.get(name)))
 
 
+def cells(t, trace, shown):
+    """Durations have the digits of the command's table; what is below a microsecond is shown in ns."""
+    r = shown["range"]
+    columns = ("total", "self", "avg", "min", "max")
+    text = spur(t, "report", "-q", "-f", ",".join(columns) + ",function", "--limit=2000", "--from=%dns" % r["from"], "--until=%dns" % r["to"], trace)
+    want = {}
+    for line in text.split("\n\n")[0].splitlines()[1:]:
+        words = line.split(None, 2 * len(columns))
+        want[words[-1].rstrip()] = ["%d ns" % int(words[i].replace(".", "")) if words[i + 1] == "us" and words[i].startswith("0.") else
+                                    "%s %s" % (words[i], words[i + 1]) for i in range(0, 2 * len(columns), 2)]
+    got = {c[0]: [*c[1:3], *c[4:7]] for c in shown["cells"]}
+    for name in set(want) & set(got):
+        if want[name] != got[name]:
+            raise Wrong("cells of %s: spur report has %s, the page %s" % (name, want[name], got[name]))
+    if want and not set(want) & set(got):
+        raise Wrong("cells: spur report has %s, the page %s" % (sorted(want), sorted(got)))
+
+
+def modules(t, trace, shown):
+    """A module is as if its functions were one: what is left if the calls of all others are taken away. Its total is their self time then."""
+    for s in shown:
+        if not s["module"]:
+            continue
+        where = "module == '%s'" % s["module"]
+        left = list(csv.DictReader(io.StringIO(spur(t, "report", "--csv", "--raw", "-q", "-f", "function,calls,self,min,max", "--where", where, trace))))
+        want = {"calls": sum(int(r["calls"]) for r in left), "total": sum(int(r["self"]) for r in left),
+                "min": min(int(r["min"] or 0) for r in left), "max": max(int(r["max"] or 0) for r in left)}
+        whole = csv.DictReader(io.StringIO(spur(t, "report", "--csv", "--raw", "-q", "-f", "function,self", trace)))
+        names = {r["function"] for r in left}
+        want["self"] = sum(int(r["self"]) for r in whole if r["function"] in names)
+        if any(s[k] != want[k] for k in want):
+            raise Wrong("module %r: spur report has %s, the page %s" % (s["module"], want, s))
+
+
 def counters(t, trace, shown):
     for c in shown:
         r = c["range"]
@@ -240,6 +274,8 @@ def driven(t, trace, tools, page):
         if page["meta"]["spans"]:
             picking(page["picking"], page["meta"])
             sums(t, trace, page["ranges"])
+            cells(t, trace, page["ranges"])
+            modules(t, trace, page["ranges"]["modules"])
             queries(t, trace, page["finding"], hosts == [""])
         if page["meta"]["series"] and hosts != [""]:
             counters(t, trace, page["counters"])

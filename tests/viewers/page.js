@@ -120,10 +120,16 @@ async function ranges(page) {
 	const out = { range: await page.evaluate(() => spur.state.range) };
 	out.sums = await page.evaluate(async () => (await spur.source.sums(spur.panel.range())).map((s) => ({ ...s, name: spur.labels[s.label].name })));
 	out.rows = await page.locator("#tabbody tbody tr").count();
+	out.cells = await page.locator("#tabbody tbody tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.textContent)));
 	out.command = await page.locator("#tabbody code").first().textContent();
 	out.flame = await page.evaluate(() => spur.source.flame(spur.panel.range()));
 	out.labels = await page.evaluate(() => spur.labels.map((l) => l.name));
 	await page.keyboard.press("Escape");
+	await page.locator("#tabbody select").selectOption("module");
+	await page.waitForFunction(() => document.querySelector("#tabbody th")?.textContent === "module");
+	out.modules = await page.evaluate(async () => (await spur.source.sums({ from: 0, to: spur.meta.length + 1, tracks: null }, "module"))
+		.map((s) => ({ ...s, module: spur.labels[s.label].module })));
+	await page.locator("#tabbody select").selectOption("function");
 	return out;
 }
 

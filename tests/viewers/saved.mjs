@@ -82,7 +82,7 @@ async function questions(source) {
 		ranges.push({ from, to, tracks: tracks && [...new Set(tracks)] });
 	}
 	for (const r of ranges) {
-		out.push(["sums", r], ["flame", r], ["calls", r, -1], ["calls", r, 0], ["counters", { ...r, tracks: null }]);
+		out.push(["sums", r], ["sums", r, "module"], ["flame", r], ["calls", r, -1], ["calls", r, 0], ["counters", { ...r, tracks: null }]);
 		if (labels.length > 1) out.push(["calls", r, 1 + Math.floor(next() * (labels.length - 1))]);
 	}
 	const spans = [];

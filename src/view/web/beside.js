@@ -3,6 +3,7 @@
  * Spans, ranges and searches go to the source that they are of.
  */
 
+import { plus } from "./time.js";
 import { CUT_LEFT, CUT_RIGHT, SUB, TILE } from "./tiles.js";
 
 /** @typedef {import("./types.js").Source} Source */
@@ -157,9 +158,9 @@ export class Beside {
 			next: d.next && out(d.next) };
 	}
 
-	/** @param {Range} range */
-	async sums(range) {
-		const [a, b] = await this.both(range, (s, r) => s.sums(r));
+	/** @param {Range} range @param {"module"} [by] */
+	async sums(range, by) {
+		const [a, b] = await this.both(range, (s, r) => s.sums(r, by));
 		return [...a ?? [], ...(b ?? []).map((s) => ({ ...s, label: s.label + this.label }))];
 	}
 
@@ -177,7 +178,7 @@ export class Beside {
 			n.children.forEach(moved);
 		};
 		b?.children.forEach(moved);
-		return { label: -1, calls: (a?.calls ?? 0) + (b?.calls ?? 0), total: (a?.total ?? 0) + (b?.total ?? 0), self: 0,
+		return { label: -1, calls: (a?.calls ?? 0) + (b?.calls ?? 0), total: plus(a?.total ?? 0, b?.total ?? 0), self: 0,
 			children: [...a?.children ?? [], ...b?.children ?? []] };
 	}
 

@@ -32,7 +32,7 @@ export function byId(id) {
 /**
  * A table. A click on the head of a column sorts by that column; another click reverses the order.
  * @template T
- * @param {{name: string, text: (row: T) => string, value?: (row: T) => number | string, number?: boolean}[]} columns
+ * @param {{name: string, text: (row: T) => string, value?: (row: T) => number | bigint | string, number?: boolean}[]} columns
  * @param {T[]} rows
  * @param {{sort: number, down: boolean}} order the caller keeps it between calls
  * @param {(row: T) => void} [chosen] a row was clicked

@@ -39,8 +39,8 @@ function layout(top, width) {
 	while (todo.length) {
 		const up = /** @type {Box} */ (todo.pop());
 		let x = up.x;
-		for (const node of up.node.children.slice().sort((a, b) => b.total - a.total)) {
-			const w = (node.total / Math.max(1, up.node.total)) * up.w;
+		for (const node of up.node.children.slice().sort((a, b) => (a.total < b.total ? 1 : a.total > b.total ? -1 : 0))) {
+			const w = (Number(node.total) / Math.max(1, Number(up.node.total))) * up.w;
 			if (w >= LEAST) {
 				const b = { node, up, level: up.level + 1, x, w };
 				boxes.push(b);

@@ -3,7 +3,7 @@
 import { countAndMark, isExpression, leastDuration, longest, matching, next } from "./query.js";
 import { readMeta } from "./remote.js";
 import { FLOW_BEGIN, FLOW_END, FLOW_STEP, KIND_SPAN, OPEN, SPAN, Store } from "./store.js";
-import { flame } from "./sums.js";
+import { flame, sumsByPath } from "./sums.js";
 import { OFF_CPU } from "./tiles.js";
 import { sums } from "./totals.js";
 import { counters } from "./values.js";
@@ -91,6 +91,7 @@ export function inside(data) {
 	const firsts = [];
 	s.lanes.reduce((n, l, i) => { firsts[i] = n; return n + l.items; }, 0);
 	const heads = labels.map((/** @type {{head: number}} */ l) => l.head);
+	const modules = moduleHeads(labels);
 	const threads = new Threads(s, meta.tracks, labels);
 	const parents = new Map(meta.tracks.map((t) => [t.id, t.parent]));
 	const tids = new Map(meta.tracks.map((t) => [t.id, t.tid]));
@@ -215,13 +216,26 @@ export function inside(data) {
 		tiles: async (z, i, lanes) => ({ data: tileOf(s, z, i, lanes), partial: false }),
 		counter: async (z, i, series) => curve(s, series, i * 1024 * 2 ** z, z),
 		span: async (lane, t, dur) => detail(itemAt(lane.track, lane.depth, t, dur)),
-		sums: async (range) => sums(s, rounded(range), heads, parents),
+		sums: async (range, by) => (by ? sumsByPath(s, rounded(range), modules) : sums(s, rounded(range), heads, parents)),
 		counters: async (range) => counters(s, rounded(range)),
 		flame: async (range) => flame(s, rounded(range), heads),
 		calls, find, flows,
 		why: async (span) => threads.why(itemAt(span.track, span.depth, span.ts, span.dur), ref),
 		overview: async () => overview,
 	};
+}
+
+/**
+ * The first label of each label's module. Time off the CPU, label 0, is of no module.
+ * @param {import("./types.js").Label[]} labels
+ */
+function moduleHeads(labels) {
+	/** @type {Map<string, number>} */
+	const firsts = new Map();
+	return labels.map(({ module }, i) => {
+		if (i && !firsts.has(module)) firsts.set(module, i);
+		return i && (firsts.get(module) ?? i);
+	});
 }
 
 /** A tile as the server sends it. @param {Store} s @param {number} z @param {number} i @param {import("./types.js").Lane[]} lanes */

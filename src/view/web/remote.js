@@ -1,5 +1,7 @@
 /** The server of `spur view` as the source of the page's data. */
 
+import { parseExact } from "./time.js";
+
 /** @typedef {import("./types.js").Lane} Lane */
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").SpanRef} SpanRef */
@@ -81,8 +83,8 @@ export function remote(token) {
 			new Float64Array(await (await get(`counter?z=${z}&i=${i}&series=${series}`)).arrayBuffer()),
 		span: (lane, t, dur) => json(`span?track=${lane.track}&depth=${lane.depth}&t=${Math.round(t)}` +
 			(dur === undefined ? "" : `&dur=${Math.round(dur)}`)),
-		sums: (range) => json(`sums?${rangeQuery(range)}`),
-		flame: (range) => json(`flame?${rangeQuery(range)}`),
+		sums: async (range, by) => parseExact(await (await get(`sums?${rangeQuery(range)}${by ? `&by=${by}` : ""}`)).text()),
+		flame: async (range) => parseExact(await (await get(`flame?${rangeQuery(range)}`)).text()),
 		calls: (range, label) => json(`calls?${rangeQuery(range)}${label < 0 ? "" : `&label=${label}`}`),
 		counters: (range) => json(`counters?from=${Math.round(range.from)}&to=${Math.round(range.to)}`),
 		find: (query, from, back) => json(`find?q=${encodeURIComponent(query)}` +
