@@ -92,7 +92,8 @@ async function questions(source) {
 		const { span } = await source.span(lane, t).catch(() => ({ span: null }));
 		if (span) spans.push(span);
 	}
-	for (const s of spans) out.push(["span", s, s.ts], ["flows", s], ["why", s]);
+	for (const s of spans) out.push(["span", s, s.ts], ["flows", s], ["why", s], ["critical", s]);
+	for (const { track } of states) for (let i = 0; i < 12; i++) out.push(["state", track, sometime()]);
 	const names = labels.map((l) => l.name).filter(Boolean), word = names.length ? pick(names) : "x";
 	const queries = [word, word.slice(0, 3).toUpperCase(), "nothing at all", "dur>1us", "dur >= 10us", "dur>0.5ms", "dur>5", `/^${word[0]}/`.replace("^(", "^\\("),
 		"/[[:digit:]]$/", "/(a|e)+[^[:space:]]*/", "/\\<[a-m]\\w*\\>/", "/[]x-]/", "/x{0,1}o{1}/"];

@@ -218,6 +218,22 @@ export class Beside {
 		return { ...w, parts: w.parts.map((p) => ({ ...p, at: p.at && this.out(p.at), ts: p.ts === undefined ? p.ts : p.ts + this.offset })) };
 	}
 
+	/** @param {SpanRef} span @returns {Promise<import("./types.js").Critical>} */
+	async critical(span) {
+		const side = this.side(span.track), p = await (side ? this.b : this.a).critical(side ? this.in(span) : span);
+		if (!side) return p;
+		const track = (/** @type {number} */ t) => (t < 0 ? t : t + this.track), at = (/** @type {SpanRef | null} */ s) => s && this.out(s);
+		return { cut: p.cut, segments: p.segments.map((s) => ({ ...s, track: track(s.track), ts: s.ts + this.offset, holder: track(s.holder), at: at(s.at) })),
+			wakes: p.wakes.map((w) => ({ ...w, track: track(w.track), waker: track(w.waker), ts: w.ts + this.offset, at: at(w.at) })) };
+	}
+
+	/** @param {number} track @param {number} t */
+	async state(track, t) {
+		if (!this.side(track)) return this.a.state(track, t);
+		const d = await this.b.state(track - this.track, t - this.offset), out = (/** @type {number} */ id) => (id < 0 ? id : id + this.track);
+		return d && { ...d, ts: d.ts + this.offset, waker: out(d.waker), holder: out(d.holder) };
+	}
+
 	async overview() {
 		const { length } = await this.meta(), parts = [await this.a.overview(), await this.b.overview()];
 		const at = (/** @type {0 | 1} */ side, /** @type {number} */ t) => {

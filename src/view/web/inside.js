@@ -1,5 +1,6 @@
 /** The page's own data as its source: a store, and what is known of its trace beside it. */
 
+import { critical } from "./path.js";
 import { countAndMark, isExpression, leastDuration, longest, matching, next } from "./query.js";
 import { readMeta } from "./remote.js";
 import { FLOW_BEGIN, FLOW_END, FLOW_STEP, KIND_SPAN, OPEN, SPAN, Store } from "./store.js";
@@ -221,6 +222,8 @@ export function inside(data) {
 		flame: async (range) => flame(s, rounded(range), heads),
 		calls, find, flows,
 		why: async (span) => threads.why(itemAt(span.track, span.depth, span.ts, span.dur), ref),
+		critical: async (span) => critical(threads, itemAt(span.track, span.depth, span.ts, span.dur), ref),
+		state: async (track, t) => threads.state(track, Math.max(0, Math.round(t))),
 		overview: async () => overview,
 	};
 }

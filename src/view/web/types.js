@@ -169,8 +169,8 @@
  * @property {(query: string, from: SpanRef | null, back: boolean) => Promise<Found>} find
  * @property {(span: SpanRef) => Promise<Flow[]>} flows
  * @property {(span: SpanRef) => Promise<Why>} why
- * @property {(span: SpanRef) => Promise<Critical>} [critical]
- * @property {(track: number, t: number) => Promise<Doing | null>} [state]
+ * @property {(span: SpanRef) => Promise<Critical>} critical
+ * @property {(track: number, t: number) => Promise<Doing | null>} state
  * @property {() => Promise<Uint8Array>} overview how busy each of 1,024 parts of the trace is
  */
 /** What a track is called: threads of one name have numbers. @param {Track | undefined} t */
