@@ -272,13 +272,14 @@ async function main() {
 			out.ranges = await ranges(page);
 			out.finding = await finding(page, [out.picking.longest && await page.evaluate((l) => spur.labels[l].name, out.picking.longest.span.label), "dur>1us", "dur > 1us && depth > 0"]);
 		}
-		if (out.meta.series.length && await page.evaluate(() => Boolean(spur.source.counters))) out.counters = await counters(page);
+		if (out.meta.series.length) out.counters = await counters(page);
 		out.touching = await touching(page);
 		out.tracks = await tracks(page);
 		out.markup = await page.evaluate(() => [window.hacked ?? null, document.querySelectorAll("#gutter img, #panel img, #tip img, #message img, b.evil").length]);
 		out.help = await help(page);
 		out.notes = await notes(page);
-		console.log(JSON.stringify(out));
+		/* Numbers of any size. */
+		console.log(JSON.stringify(out, (_, v) => (typeof v === "bigint" ? `#${v}` : v)).replace(/"#(-?\d+)"/g, "$1"));
 	} finally {
 		await b.close();
 		child?.removeAllListeners("exit");

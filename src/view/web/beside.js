@@ -166,7 +166,7 @@ export class Beside {
 
 	/** @param {Range} range */
 	async counters(range) {
-		const [a, b] = await this.both(range, async (s, r) => (s.counters ? s.counters(r) : []));
+		const [a, b] = await this.both(range, (s, r) => s.counters(r));
 		return [...a ?? [], ...(b ?? []).map((c) => ({ ...c, series: c.series + this.series }))];
 	}
 

@@ -1,7 +1,7 @@
 /** A flame graph of the range: widths are times, a click shows a part alone. */
 
 import { css } from "./colours.js";
-import { byId } from "./dom.js";
+import { alone, byId } from "./dom.js";
 import { duration } from "./time.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -105,7 +105,7 @@ export function drawFlame(canvas, app, root) {
 	});
 	canvas.addEventListener("mousemove", (e) => {
 		const b = hit(e);
-		canvas.title = b ? `${nameOf(app, b.node)}\ntotal ${duration(b.node.total)}, self ${duration(b.node.self)}, ${b.node.calls} calls` : "";
+		canvas.title = b ? `${alone(nameOf(app, b.node))}\ntotal ${duration(b.node.total)}, self ${duration(b.node.self)}, ${b.node.calls} calls` : "";
 	});
 	canvas.addEventListener("keydown", (e) => {
 		if (e.key === "Backspace" && top.up) {

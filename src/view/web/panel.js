@@ -5,7 +5,7 @@ import { byId, copyButton, element, table } from "./dom.js";
 import { criticalTable } from "./critical.js";
 import { details } from "./details.js";
 import { drawFlame } from "./flame.js";
-import { exactNumber, number } from "./counters.js";
+import { exactNumber } from "./counters.js";
 import { count, duration, exact } from "./time.js";
 import { trackName } from "./types.js";
 
@@ -169,7 +169,6 @@ export class Panel {
 	async counters() {
 		const { app } = this, { meta } = app, range = this.range();
 		if (!meta.series.length) return [element("p", {}, "The trace has no counters.")];
-		if (!app.source.counters) return this.allCounters();
 		const sums = await app.source.counters(range);
 		const series = new Map(meta.series.map((s) => [s.id, s]));
 		const track = (/** @type {CounterSum} */ c) => series.get(c.series)?.track ?? -1;
@@ -181,15 +180,6 @@ export class Panel {
 			{ name: "track", text: (c) => trackName(meta.tracks.find((t) => t.id === track(c))) },
 			{ name: "samples", text: (c) => count(c.samples), value: (c) => c.samples, number: true },
 			column("min"), column("max"), column("mean"), column("last")], rows, this.orders.counters)];
-	}
-
-	/** Counters of the whole trace, where sums of a range are not known. */
-	allCounters() {
-		const { meta } = this.app;
-		return [table([{ name: "counter", text: (s) => s.name },
-			{ name: "track", text: (s) => trackName(meta.tracks.find((t) => t.id === s.track)) },
-			{ name: "min", text: (s) => number(s.least), value: (s) => s.least, number: true },
-			{ name: "max", text: (s) => number(s.most), value: (s) => s.most, number: true }], meta.series, this.orders.counters)];
 	}
 
 	async why() {

@@ -49,6 +49,11 @@ function spanQuery(s) {
 
 /** Puts tracks in their order, and names of counters together. @param {any} meta @returns {import("./types.js").Meta} */
 export function readMeta(meta) {
+	const wide = /** @type {Record<string, number>} */ ({ nan: NaN, inf: Infinity, "-inf": -Infinity });
+	for (const s of meta.series) {
+		s.least = wide[s.least] ?? s.least;
+		s.most = wide[s.most] ?? s.most;
+	}
 	for (const s of meta.series) if (s.arg) s.name = s.name ? `${s.name} ${s.arg}` : s.arg;
 	meta.tracks.sort((/** @type {{order: number}} */ a, /** @type {{order: number}} */ b) => a.order - b.order);
 	return meta;

@@ -17,7 +17,7 @@
  * @property {number} id
  * @property {number} track
  * @property {string} name
- * @property {number} least
+ * @property {number} least NaN if no value is a number
  * @property {number} most
  *
  * @typedef {object} Mark Where something is wrong with the trace, or events were lost.
@@ -165,7 +165,7 @@
  * @property {(range: Range, by?: "module") => Promise<Sum[]>} sums by function, or by module, whose label is one of it
  * @property {(range: Range) => Promise<FlameNode>} flame
  * @property {(range: Range, label: number) => Promise<SpanRef[]>} calls
- * @property {(range: Range) => Promise<CounterSum[]>} [counters] of all tracks
+ * @property {(range: Range) => Promise<CounterSum[]>} counters of all tracks
  * @property {(query: string, from: SpanRef | null, back: boolean) => Promise<Found>} find
  * @property {(span: SpanRef) => Promise<Flow[]>} flows
  * @property {(span: SpanRef) => Promise<Why>} why
