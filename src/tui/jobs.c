@@ -35,14 +35,14 @@ static void put_line(struct out *o, const char *name)
 }
 
 /* Writes a line of an argument. */
-static void put_arg(void *self, struct store_text name, struct store_text value)
+static void put_arg(void *self, const struct view_argument *arg)
 {
 	struct out *const o = self;
 
 	put_line(o, "");
-	out_safe(o, name.p ? name.p : "", name.len);
+	out_safe(o, arg->name.p ? arg->name.p : "", arg->name.len);
 	out_str(o, " = ");
-	out_safe(o, value.p, value.len);
+	out_safe(o, arg->text.p, arg->text.len);
 }
 
 /* Writes a line with text of the trace. */

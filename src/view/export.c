@@ -15,6 +15,7 @@
 #include "base/os.h"
 #include "pass/index.h"
 #include "view/pack.h"
+#include "view/typed.h"
 #include "view/view.h"
 
 enum {
@@ -187,12 +188,14 @@ static void put_source(const struct export *e, uint32_t label, struct out *o)
 static bool put_json(struct export *e)
 {
 	const uint32_t labels = store_facts(e->view.store).labels;
+	const struct spur_format *const format = e->w->trace->format;
 	const struct spur_stream *stream;
 	struct out o;
 	bool good;
 
 	out_to_memory(&o);
-	out_printf(&o, "{\"base\":%lld,\"meta\":", (long long)e->base);
+	out_printf(&o, "{\"base\":%lld,\"stacks\":%s,\"meta\":", (long long)e->base,
+		   format && format->stack ? "true" : "false");
 	good = put_answer(e, "meta", &o);
 	out_str(&o, ",\"labels\":");
 	good = good && put_answer(e, "labels", &o);
@@ -234,27 +237,48 @@ static bool put_overview(struct export *e)
 /* Writes the line of an item, without its end. Returns false if it has no line. */
 typedef bool item_line(struct export *e, const struct view_item *i, struct out *line);
 
-/* Appends an argument as a pair of texts. */
-static void put_arg(void *self, struct store_text name, struct store_text value)
-{
-	struct out *const line = self;
+/* A line of arguments on its way. */
+struct args_line {
+	const struct spur_trace *trace;
+	struct out *line;
+};
 
-	out_str(line, line->len ? ",[" : "[[");
-	view_text(line, name);
-	out_char(line, ',');
-	view_text(line, value);
-	out_char(line, ']');
+/*
+ * Appends an argument as a pair of texts: name and value for people. If these do not tell what
+ * expressions compare, its value, its name in expressions, and 1 for a row that ends a span follow.
+ */
+static void put_arg(void *self, const struct view_argument *arg)
+{
+	const struct args_line *const to = self;
+
+	out_str(to->line, to->line->len ? ",[" : "[[");
+	view_text(to->line, arg->name);
+	out_char(to->line, ',');
+	view_text(to->line, arg->text);
+	if (arg->end || !arg->name.len || !typed_is_plain(arg->value)) {
+		out_char(to->line, ',');
+		typed_json(to->trace, arg->value, to->line);
+		if (arg->name.len)
+			out_str(to->line, ",\"\"");
+		else if (arg->end && arg->count == 1)
+			out_str(to->line, ",\"retval\"");
+		else
+			out_printf(to->line, ",\"arg%zu\"", arg->place + 1);
+		out_str(to->line, arg->end ? ",1" : ",0");
+	}
+	out_char(to->line, ']');
 }
 
 static bool args_line(struct export *e, const struct view_item *i, struct out *line)
 {
+	struct args_line to = { .trace = e->w->trace, .line = line };
 	bool changed;
 
 	if (i->item.kind == SPUR_SAMPLE && e->w->trace->format->stack)
 		loss_add(&e->w->loss, LOSS_KIND_DEGRADED, SPUR_SAMPLE);
 	if ((!i->item.nargs && !i->item.end_nargs) || !e->w->wants_args(e->w, i->item.label))
 		return false;
-	e->failed |= !view_span_args(&e->view, i, put_arg, line, &changed);
+	e->failed |= !view_span_args(&e->view, i, put_arg, &to, &changed);
 	out_char(line, ']');
 	return line->len > 1;
 }

@@ -70,6 +70,7 @@ static void add_call(struct view_flame *f, uint32_t id, uint32_t parent, const s
 	n->total += dur;
 	n->self += dur;
 	n->calls++;
+	n->open_sum += l->cut ? dur : 0;
 	if (!l->cut && !n->ended++)
 		n->least = n->most = dur;
 	if (!l->cut || !n->ended) {
@@ -301,24 +302,46 @@ static bool put_tree(const struct view_flame *f, struct out *o)
 	return !depth && !o->error;
 }
 
-/* Which label tables show a label as. */
-static bool read_heads(struct view_flame *f)
+/*
+ * Returns the first label with the module of label `i`, which is added to the modules if it is the
+ * first one. A store has each text once. Time off the CPU, label 0, is of no module.
+ */
+static uint32_t module_head(struct map64 *modules, uint32_t i, const struct store_label *l)
 {
+	struct map64_slot *const slot =
+		i ? map64_put(modules, l->module.len ? (uintptr_t)l->module.p : 0) : NULL;
+
+	if (slot && !slot->value)
+		slot->value = i;
+	return slot ? (uint32_t)slot->value : i;
+}
+
+/* Finds whose calls those of each label are. Returns false if out of memory. */
+static bool read_heads(struct view_flame *f, enum view_flame_by by)
+{
+	struct map64 modules = { 0 };
 	struct store_label l;
 
 	f->nheads = store_facts(f->view->store).labels;
 	f->heads = mem_array(f->nheads ? f->nheads : 1, sizeof(*f->heads));
 	for (uint32_t i = 0; f->heads && i < f->nheads; i++)
-		f->heads[i] = store_label(f->view->store, i, &l) && l.head < f->nheads ? l.head : i;
+		if (!store_label(f->view->store, i, &l))
+			f->heads[i] = i;
+		else if (by == VIEW_BY_MODULE)
+			f->heads[i] = module_head(&modules, i, &l);
+		else
+			f->heads[i] = l.head < f->nheads ? l.head : i;
+	map64_free(&modules);
 	return f->heads != NULL;
 }
 
-bool view_flame_make(struct view_flame *f, const struct view *v, const struct view_range *range)
+bool view_flame_make(struct view_flame *f, const struct view *v, const struct view_range *range,
+		     enum view_flame_by by)
 {
 	bool good;
 
 	*f = (struct view_flame){ .view = v, .range = range };
-	good = read_heads(f) &&
+	good = read_heads(f, by) &&
 	       mem_grow((void **)&f->nodes, &f->cap, 1, sizeof(*f->nodes), NODES_MOST);
 	if (!good)
 		return false;
@@ -342,7 +365,7 @@ bool view_flame(struct view *v, const struct view_request *r, struct view_answer
 
 	if (!view_range(v, r, &range, a))
 		return false;
-	good = view_flame_make(&f, v, &range) && put_tree(&f, &a->out);
+	good = view_flame_make(&f, v, &range, VIEW_BY_FUNCTION) && put_tree(&f, &a->out);
 	if (f.full)
 		view_refuse(a, 400,
 			    "calls of the range have more than %d paths: choose a smaller range",

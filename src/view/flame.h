@@ -15,6 +15,7 @@ struct view_node {
 	uint64_t ended; /* of them, in the range */
 	int64_t total, self;
 	int64_t least, most; /* of those that ended; if none did, of the others */
+	int64_t open_sum; /* of those that did not end */
 };
 
 struct view_flame {
@@ -24,15 +25,22 @@ struct view_flame {
 	size_t n, cap;
 	bool full; /* the calls have too many paths */
 	struct map64 children; /* parent << 32 | label -> node */
-	uint32_t *heads; /* of labels: the one that tables show it as */
+	uint32_t *heads; /* of labels: the one whose calls theirs are */
 	uint32_t nheads;
+};
+
+/* Whose calls a node has. */
+enum view_flame_by {
+	VIEW_BY_FUNCTION,
+	VIEW_BY_MODULE, /* all functions of a module are one; its label is the first of them */
 };
 
 /*
  * Makes the tree of the calls that begin in the range. Returns false if out of memory, or if the
  * calls have more than 2^19 paths. Requires view_flame_free() in any case.
  */
-bool view_flame_make(struct view_flame *f, const struct view *v, const struct view_range *range);
+bool view_flame_make(struct view_flame *f, const struct view *v, const struct view_range *range,
+		     enum view_flame_by by);
 void view_flame_free(struct view_flame *f);
 
 #endif

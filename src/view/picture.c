@@ -100,15 +100,16 @@ static bool put_tracks(const struct view *v, const struct store_facts *f, struct
 	return true;
 }
 
+/* Writes a value; what JSON has no number for is text: "nan", "inf", "-inf". */
 static void put_value(struct out *o, double d)
 {
 	if (isfinite(d))
 		out_json_double(o, d, false);
 	else
-		out_str(o, "0");
+		out_str(o, isnan(d) ? "\"nan\"" : d > 0 ? "\"inf\"" : "\"-inf\"");
 }
 
-/* The least and greatest value of all: a curve of one tile that has the whole trace. */
+/* The least and greatest of all values, NaN without any: a curve of one tile that has the trace. */
 static bool lane_extent(const struct view *v, uint32_t id, const struct store_lane *lane,
 			double *least, double *most)
 {
@@ -127,6 +128,8 @@ static bool lane_extent(const struct view *v, uint32_t id, const struct store_la
 			*most = b;
 	}
 	store_points_free(&points);
+	if (*least > *most)
+		*least = *most = NAN;
 	return good;
 }
 

@@ -17,6 +17,7 @@ enum { PARENTS_MOST = 1000, CHILDREN_MOST = 100 };
 struct args_taker {
 	view_arg_take take;
 	void *self;
+	bool end; /* the row ends the span */
 };
 
 /* Passes on the arguments of a row of the trace. */
@@ -32,14 +33,16 @@ static bool take_args(struct spur_trace *t, const struct spur_event *row,
 	if (good && spur_args(t, row, &args) != SPUR_FAIL)
 		for (size_t i = 0; i < args.count; i++) {
 			const struct spur_value *const a = &args.items[i];
-			struct store_text name;
+			struct view_argument arg = {
+				.value = a, .place = i, .count = args.count, .end = to->end
+			};
 
 			out_clear(&text);
 			value_text(&values, a, &text);
 			good &= !text.error;
-			name.p = spur_string(t, a->name, &name.len);
-			to->take(to->self, name,
-				 (struct store_text){ text.buf ? text.buf : "", text.len });
+			arg.name.p = spur_string(t, a->name, &arg.name.len);
+			arg.text = (struct store_text){ text.buf ? text.buf : "", text.len };
+			to->take(to->self, &arg);
 		}
 	spur_args_free(&args);
 	value_writer_close(&values);
@@ -88,7 +91,7 @@ static bool take_logged_args(const struct view *v, const struct view_item *i,
 bool view_span_args(struct view *v, const struct view_item *i, view_arg_take take, void *self,
 		    bool *changed)
 {
-	const struct args_taker to = { .take = take, .self = self };
+	struct args_taker to = { .take = take, .self = self };
 	bool good = true;
 
 	*changed = v->kept && view_trace_changed(v);
@@ -100,6 +103,7 @@ bool view_span_args(struct view *v, const struct view_item *i, view_arg_take tak
 	pthread_mutex_lock(&v->reading);
 	if (i->item.nargs)
 		good = take_row_args(v, i, false, &to);
+	to.end = true;
 	if (good && i->item.end_nargs)
 		good = take_row_args(v, i, true, &to);
 	pthread_mutex_unlock(&v->reading);
@@ -112,14 +116,14 @@ struct args_text {
 };
 
 /* Writes an argument as a pair of texts. */
-static void put_arg(void *self, struct store_text name, struct store_text value)
+static void put_arg(void *self, const struct view_argument *arg)
 {
 	struct args_text *const t = self;
 
 	out_str(t->out, t->first ? "[" : ",[");
-	view_text(t->out, name);
+	view_text(t->out, arg->name);
 	out_char(t->out, ',');
-	view_text(t->out, value);
+	view_text(t->out, arg->text);
 	out_char(t->out, ']');
 	t->first = false;
 }

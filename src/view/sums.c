@@ -20,7 +20,7 @@ static bool is_recursive(const struct view_flame *f, uint32_t id)
 	return false;
 }
 
-/* By label: recursive calls are in the time of the outermost one. */
+/* Adds up nodes by label: recursive calls are in the time of the outermost one. */
 static void add_nodes(const struct view_flame *f, struct store_sum *sums, uint32_t nlabels)
 {
 	for (uint32_t i = 1; i < f->n; i++) {
@@ -42,18 +42,19 @@ static void add_nodes(const struct view_flame *f, struct store_sum *sums, uint32
 		s->open += n->calls - n->ended;
 		s->unfinished = s->open;
 		s->sum += (uint64_t)n->total;
+		s->open_sum += (uint64_t)n->open_sum;
 		s->self += (uint64_t)n->self;
 		if (!is_recursive(f, i))
 			s->total += (uint64_t)n->total;
 	}
 }
 
-/* Sums call by call, for lanes that are out of order. */
+/* Sums call by call: for lanes that are out of order, and for modules. */
 static bool sums_by_path(const struct view *v, const struct view_range *range,
-			 struct store_sum *sums, uint32_t nlabels)
+			 enum view_flame_by by, struct store_sum *sums, uint32_t nlabels)
 {
 	struct view_flame f;
-	const bool good = view_flame_make(&f, v, range);
+	const bool good = view_flame_make(&f, v, range, by);
 
 	if (good)
 		add_nodes(&f, sums, nlabels);
@@ -90,7 +91,7 @@ struct store_sum *view_sums_make(const struct view *v, const struct view_range *
 
 	*n = f.labels;
 	if (f.facts & (STORE_LAPS | STORE_BACK))
-		good = sums && sums_by_path(v, range, sums, f.labels);
+		good = sums && sums_by_path(v, range, VIEW_BY_FUNCTION, sums, f.labels);
 	else
 		good = sums && store_sums(v->store,
 					  &(struct store_range){ .lanes = lanes_of(range),
@@ -103,16 +104,33 @@ struct store_sum *view_sums_make(const struct view *v, const struct view_range *
 	return NULL;
 }
 
+/* Sums by module, in the places of the modules' first labels. Free with mem_free(). */
+static struct store_sum *module_sums(const struct view *v, const struct view_range *range,
+				     uint32_t *n)
+{
+	struct store_sum *const sums =
+		mem_array((size_t)store_facts(v->store).labels + 1, sizeof(*sums));
+
+	*n = store_facts(v->store).labels;
+	if (sums && sums_by_path(v, range, VIEW_BY_MODULE, sums, *n))
+		return sums;
+	mem_free(sums);
+	return NULL;
+}
+
 bool view_sums(struct view *v, const struct view_request *r, struct view_answer *a)
 {
+	const char *const by = view_arg(r, "by");
 	struct view_range range;
 	struct store_sum *sums;
 	bool first = true, good;
 	uint32_t n;
 
+	if (by && strcmp(by, "module") != 0)
+		return view_refuse(a, 400, "expected by=module");
 	if (!view_range(v, r, &range, a))
 		return false;
-	sums = view_sums_make(v, &range, &n);
+	sums = by ? module_sums(v, &range, &n) : view_sums_make(v, &range, &n);
 	out_char(&a->out, '[');
 	for (uint32_t i = 0; sums && i < n; i++)
 		if (sums[i].calls || sums[i].unfinished) {

@@ -154,8 +154,16 @@ bool view_item(const struct view *v, uint32_t lane, uint64_t number, struct view
 bool view_item_of(const struct view *v, const struct view_request *r, struct view_item *out,
 		  struct view_answer *a);
 
-/* Gets an argument of a span as texts, which are valid during the call. */
-typedef void (*view_arg_take)(void *self, struct store_text name, struct store_text value);
+/* An argument of a span; valid during the call. */
+struct view_argument {
+	struct store_text name; /* empty: none */
+	struct store_text text; /* the value for people */
+	const struct spur_value *value;
+	size_t place, count; /* its number, from 0, and how many its row has */
+	bool end; /* of the row that ends the span */
+};
+/* Gets an argument of a span. */
+typedef void (*view_arg_take)(void *self, const struct view_argument *arg);
 /*
  * Passes on the arguments of a span, those of its end behind those of its begin. Reads the trace
  * up to the span again if the store is a kept one. Sets *changed if that is not possible, as its

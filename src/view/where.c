@@ -15,12 +15,19 @@ struct view_found {
 	uint64_t total;
 };
 
+/* Returns true if a row begins something that the page can go to. */
+static bool is_shown(const struct spur_event *row)
+{
+	return row->kind != SPUR_END_SPAN && row->kind != SPUR_COUNTER &&
+	       !(row->kind == SPUR_SWITCH && row->flags & SPUR_F_IN);
+}
+
 static bool where_rows(void *self, struct spur_event *rows, size_t n)
 {
 	struct view_found *const f = self;
 
 	for (size_t i = 0; i < n; i++) {
-		if (rows[i].kind == SPUR_END_SPAN)
+		if (!is_shown(&rows[i]))
 			continue;
 		f->total++;
 		if (f->n == HITS_MOST)

@@ -28,13 +28,17 @@ def expect(what, want, found):
         raise Wrong("%s: expected %s, found %s" % (what, want, found))
 
 
-def one(t, label, make, tools):
+def one(t, label, make, tools, saved):
     why = None
     with t.temp() as folder:
         path = os.path.join(folder, "hand." + make.__name__)
         make(path)
-        r = t.run(["node", os.path.join(t.tests, "viewers", "lanes.js"), *tools, t.spur, path], timeout=300, limit=False)
+        page = os.path.join(folder, "page.html")
+        made = t.run([t.spur, "convert", "-q", "-o", page, path]) if saved else None
+        r = t.run(["node", os.path.join(t.tests, "viewers", "lanes.js"), *tools, t.spur, path, *(("", page) if saved else ())], timeout=300, limit=False)
     try:
+        if made and made.code:
+            raise Wrong("exit code %s: %.500s" % (made.code, made.err.decode("utf-8", "replace")))
         if r.code:
             raise Wrong("exit code %s: %.500s" % (r.code, r.err.decode("utf-8", "replace")))
         page = json.loads(r.out)
@@ -57,11 +61,11 @@ def one(t, label, make, tools):
 
 
 def later(t, there, tools):
-    for make in (hand.fxt, hand.ctf):
-        label = "page/states-" + make.__name__
+    for make, saved in ((hand.fxt, False), (hand.ctf, False), (hand.fxt, True)):
+        label = "page/states-" + make.__name__ + ("-file" if saved else "")
         if not t.wanted(label):
             continue
         if not there:
             t.skip(label, "no browser, node or playwright-core: tools/install-deps")
         else:
-            t.later(one, label, make, tools)
+            t.later(one, label, make, tools, saved)

@@ -1,10 +1,11 @@
 /*
  * Drives the page of `spur view` over a trace with states of threads, and prints what it showed of them and of critical paths as JSON:
- * lanes.js MODULES BROWSER SPUR TRACE [SCREENSHOT]. MODULES has playwright-core.
+ * lanes.js MODULES BROWSER SPUR TRACE [SCREENSHOT [PAGE]]. MODULES has playwright-core; PAGE is the page of the trace as one file, which
+ * is opened instead.
  */
 const path = require("path");
 
-const [modules, browser, spur, trace, shot] = process.argv.slice(2);
+const [modules, browser, spur, trace, shot, saved] = process.argv.slice(2);
 const { chromium } = require(path.join(path.resolve(modules), "playwright-core"));
 const { serve, settle } = require("./common.js");
 
@@ -46,7 +47,7 @@ async function tip(page, tid, t) {
 }
 
 async function main() {
-	const { child, address } = serve(spur, trace);
+	const { child, address } = saved ? { child: null, address: `file://${path.resolve(saved)}` } : serve(spur, trace);
 	const out = { errors: [] };
 	let chrome;
 	try {
@@ -91,7 +92,7 @@ async function main() {
 		if (shot) await page.screenshot({ path: shot });
 	} finally {
 		if (chrome) await chrome.close();
-		child.kill("SIGINT");
+		child?.kill("SIGINT");
 	}
 	console.log(JSON.stringify(out));
 }

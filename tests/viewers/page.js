@@ -120,10 +120,16 @@ async function ranges(page) {
 	const out = { range: await page.evaluate(() => spur.state.range) };
 	out.sums = await page.evaluate(async () => (await spur.source.sums(spur.panel.range())).map((s) => ({ ...s, name: spur.labels[s.label].name })));
 	out.rows = await page.locator("#tabbody tbody tr").count();
+	out.cells = await page.locator("#tabbody tbody tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.textContent)));
 	out.command = await page.locator("#tabbody code").first().textContent();
 	out.flame = await page.evaluate(() => spur.source.flame(spur.panel.range()));
 	out.labels = await page.evaluate(() => spur.labels.map((l) => l.name));
 	await page.keyboard.press("Escape");
+	await page.locator("#tabbody select").selectOption("module");
+	await page.waitForFunction(() => document.querySelector("#tabbody th")?.textContent === "module");
+	out.modules = await page.evaluate(async () => (await spur.source.sums({ from: 0, to: spur.meta.length + 1, tracks: null }, "module"))
+		.map((s) => ({ ...s, module: spur.labels[s.label].module })));
+	await page.locator("#tabbody select").selectOption("function");
 	return out;
 }
 
@@ -266,13 +272,14 @@ async function main() {
 			out.ranges = await ranges(page);
 			out.finding = await finding(page, [out.picking.longest && await page.evaluate((l) => spur.labels[l].name, out.picking.longest.span.label), "dur>1us", "dur > 1us && depth > 0"]);
 		}
-		if (out.meta.series.length && await page.evaluate(() => Boolean(spur.source.counters))) out.counters = await counters(page);
+		if (out.meta.series.length) out.counters = await counters(page);
 		out.touching = await touching(page);
 		out.tracks = await tracks(page);
 		out.markup = await page.evaluate(() => [window.hacked ?? null, document.querySelectorAll("#gutter img, #panel img, #tip img, #message img, b.evil").length]);
 		out.help = await help(page);
 		out.notes = await notes(page);
-		console.log(JSON.stringify(out));
+		/* Numbers of any size. */
+		console.log(JSON.stringify(out, (_, v) => (typeof v === "bigint" ? `#${v}` : v)).replace(/"#(-?\d+)"/g, "$1"));
 	} finally {
 		await b.close();
 		child?.removeAllListeners("exit");

@@ -82,7 +82,7 @@ async function questions(source) {
 		ranges.push({ from, to, tracks: tracks && [...new Set(tracks)] });
 	}
 	for (const r of ranges) {
-		out.push(["sums", r], ["flame", r], ["calls", r, -1], ["calls", r, 0], ["counters", { ...r, tracks: null }]);
+		out.push(["sums", r], ["sums", r, "module"], ["flame", r], ["calls", r, -1], ["calls", r, 0], ["counters", { ...r, tracks: null }]);
 		if (labels.length > 1) out.push(["calls", r, 1 + Math.floor(next() * (labels.length - 1))]);
 	}
 	const spans = [];
@@ -92,8 +92,24 @@ async function questions(source) {
 		const { span } = await source.span(lane, t).catch(() => ({ span: null }));
 		if (span) spans.push(span);
 	}
-	for (const s of spans) out.push(["span", s, s.ts], ["flows", s], ["why", s]);
+	for (const s of spans) out.push(["span", s, s.ts], ["flows", s], ["why", s], ["critical", s]);
+	for (const { track } of states) for (let i = 0; i < 12; i++) out.push(["state", track, sometime()]);
 	const names = labels.map((l) => l.name).filter(Boolean), word = names.length ? pick(names) : "x";
+	/* Arguments of some spans, as expressions that hold for them, and for others. */
+	const quoted = (text) => `"${text.replace(/["\\]/g, "\\$&")}"`, expressions = [];
+	for (const span of spans.slice(0, 12)) {
+		for (const [name, value] of (await source.span(span, span.ts, span.dur)).args.slice(0, 3)) {
+			const path = name ? `arg.${quoted(name)}` : "arg.arg1", text = /^"([^"\\]*)"$/.exec(value);
+			expressions.push(`${path} != null`, text ? `${path} == ${quoted(text[1])}` : /^-?(0x)?[0-9a-f.]+$/.test(value) ? `${path} >= ${value}` : `${path} =~ "[a-m]"`);
+		}
+	}
+	const where = ["dur > 1us && depth > 0", "depth == 1 || !(depth <= 2)", `name == ${quoted(word)}`, `name =~ "^[a-m]" && dur < 10us`, `${quoted(word)} < name`,
+		"kind == SPAN || kind == begin", 'kind =~ "^[A-H]"', "kind != INSTANT && dur >= 0", "tid > 0 && pid != 1", 'thread =~ "[a-z]"', "thread >= 'm'",
+		'module =~ "."', `module != "x"`, ...(labels.some((l) => l.category) ? ['cat != "" && cat < "m"'] : []), "ts < 1us || ts > 1ms", "cpu == 0", "arg.arg1 >= 0", "arg.retval != 5", "arg.retval > 1.5",
+		"arg.arg1 =~ '.'", "dur == 1us", "dur > 5", "arg. == 3", "name == 5", "depth =~ 'x'", "(dur > 1us", "dur > 1us extra", "foo == 3 && dur > 1us", "kind == NOTHING",
+		"name == \"open", "arg.x == null", "arg.arg1 == true"];
+	const samples = (await source.find("kind == SAMPLE", null, false)).total > 0;
+	for (const q of [...where.filter((x) => !samples || !/dur/.test(x)), ...new Set(expressions)]) out.push(["find", q, null, false], ["walk", q, false], ["walk", q, true]);
 	const queries = [word, word.slice(0, 3).toUpperCase(), "nothing at all", "dur>1us", "dur >= 10us", "dur>0.5ms", "dur>5", `/^${word[0]}/`.replace("^(", "^\\("),
 		"/[[:digit:]]$/", "/(a|e)+[^[:space:]]*/", "/\\<[a-m]\\w*\\>/", "/[]x-]/", "/x{0,1}o{1}/"];
 	for (const q of queries) {
@@ -124,12 +140,24 @@ async function withServer(use) {
 const here = inside(dataOf(readFileSync(file, "latin1"))), differ = [];
 let asked = 0;
 
+/** When the first events begin that an expression finds, one after the other: those of one time may come in any order. */
+async function walk(source, query, back) {
+	const out = [];
+	for (let at = null, n = 0; n < 6; n++) {
+		at = (await source.find(query, at, back)).hit;
+		out.push(at && at.ts);
+	}
+	return out;
+}
+
 async function answer(source, [name, ...args], without) {
 	try {
-		const a = await source[name](...args);
+		const a = name === "walk" ? await walk(source, ...args) : await source[name](...args);
 		for (const key of without) if (a && typeof a === "object") delete a[key];
 		/* Numbers that are no integers may be written in several ways. */
 		if (name === "counters") for (const c of a) for (const k of ["min", "max", "mean", "last"]) if (!/^-?\d*$/.test(c[k])) c[k] = c[k] === "inf" ? Infinity : c[k] === "-inf" ? -Infinity : Number(c[k]);
+		/* Which of the events of one time an expression finds first is not told. */
+		if (name === "find" && a.hit && /[=<>]/.test(args[0]) && !/^(dur\s*>|\/)/.test(args[0])) a.hit = a.hit.ts;
 		return name === "tiles" ? plain(a.data) : plain(a);
 	} catch (e) {
 		return { refused: /regex|repetitions|bracket|Invalid|Unmatched|expression|--where/.test(e.message) ? "a wrong query" : e.message };

@@ -3,6 +3,7 @@
  * Spans, ranges and searches go to the source that they are of.
  */
 
+import { plus } from "./time.js";
 import { CUT_LEFT, CUT_RIGHT, SUB, TILE } from "./tiles.js";
 
 /** @typedef {import("./types.js").Source} Source */
@@ -157,15 +158,15 @@ export class Beside {
 			next: d.next && out(d.next) };
 	}
 
-	/** @param {Range} range */
-	async sums(range) {
-		const [a, b] = await this.both(range, (s, r) => s.sums(r));
+	/** @param {Range} range @param {"module"} [by] */
+	async sums(range, by) {
+		const [a, b] = await this.both(range, (s, r) => s.sums(r, by));
 		return [...a ?? [], ...(b ?? []).map((s) => ({ ...s, label: s.label + this.label }))];
 	}
 
 	/** @param {Range} range */
 	async counters(range) {
-		const [a, b] = await this.both(range, async (s, r) => (s.counters ? s.counters(r) : []));
+		const [a, b] = await this.both(range, (s, r) => s.counters(r));
 		return [...a ?? [], ...(b ?? []).map((c) => ({ ...c, series: c.series + this.series }))];
 	}
 
@@ -177,7 +178,7 @@ export class Beside {
 			n.children.forEach(moved);
 		};
 		b?.children.forEach(moved);
-		return { label: -1, calls: (a?.calls ?? 0) + (b?.calls ?? 0), total: (a?.total ?? 0) + (b?.total ?? 0), self: 0,
+		return { label: -1, calls: (a?.calls ?? 0) + (b?.calls ?? 0), total: plus(a?.total ?? 0, b?.total ?? 0), self: 0,
 			children: [...a?.children ?? [], ...b?.children ?? []] };
 	}
 
@@ -215,6 +216,22 @@ export class Beside {
 		if (!this.side(span.track)) return this.a.why(span);
 		const w = await this.b.why(this.in(span));
 		return { ...w, parts: w.parts.map((p) => ({ ...p, at: p.at && this.out(p.at), ts: p.ts === undefined ? p.ts : p.ts + this.offset })) };
+	}
+
+	/** @param {SpanRef} span @returns {Promise<import("./types.js").Critical>} */
+	async critical(span) {
+		const side = this.side(span.track), p = await (side ? this.b : this.a).critical(side ? this.in(span) : span);
+		if (!side) return p;
+		const track = (/** @type {number} */ t) => (t < 0 ? t : t + this.track), at = (/** @type {SpanRef | null} */ s) => s && this.out(s);
+		return { cut: p.cut, segments: p.segments.map((s) => ({ ...s, track: track(s.track), ts: s.ts + this.offset, holder: track(s.holder), at: at(s.at) })),
+			wakes: p.wakes.map((w) => ({ ...w, track: track(w.track), waker: track(w.waker), ts: w.ts + this.offset, at: at(w.at) })) };
+	}
+
+	/** @param {number} track @param {number} t */
+	async state(track, t) {
+		if (!this.side(track)) return this.a.state(track, t);
+		const d = await this.b.state(track - this.track, t - this.offset), out = (/** @type {number} */ id) => (id < 0 ? id : id + this.track);
+		return d && { ...d, ts: d.ts + this.offset, waker: out(d.waker), holder: out(d.holder) };
 	}
 
 	async overview() {

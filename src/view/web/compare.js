@@ -3,10 +3,11 @@
 import { Beside } from "./beside.js";
 import { element, table } from "./dom.js";
 import { inside, unpack } from "./inside.js";
-import { count, duration } from "./time.js";
+import { count, duration, minus, plus } from "./time.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./types.js").Sum} Sum */
+/** @typedef {import("./types.js").Ns} Ns */
 
 /** Asks for the file. @param {App} app */
 export function openBeside(app) {
@@ -74,7 +75,7 @@ export async function align(app) {
 
 /** What functions take in the first and in the second trace. @param {App} app @param {Sum[]} sums @param {{sort: number, down: boolean}} order */
 export function difference(app, sums, order) {
-	const split = /** @type {Beside} */ (app.source).label, none = { calls: 0, total: 0, self: 0 };
+	const split = /** @type {Beside} */ (app.source).label, none = { calls: 0, total: /** @type {Ns} */ (0), self: /** @type {Ns} */ (0) };
 	/** @type {Map<string, {name: string, a: typeof none, b: typeof none}>} */
 	const rows = new Map();
 	for (const s of sums) {
@@ -83,16 +84,16 @@ export function difference(app, sums, order) {
 		if (!r) rows.set(name, r = { name, a: { ...none }, b: { ...none } });
 		const side = s.label < split ? r.a : r.b;
 		side.calls += s.calls;
-		side.total += s.total;
-		side.self += s.self;
+		side.total = plus(side.total, s.total);
+		side.self = plus(side.self, s.self);
 	}
 	/** @typedef {{name: string, a: typeof none, b: typeof none}} Row */
-	const column = (/** @type {string} */ name, /** @type {(r: Row) => number} */ value, /** @type {(n: number) => string} */ text) =>
+	const column = (/** @type {string} */ name, /** @type {(r: Row) => Ns} */ value, /** @type {(n: Ns) => string} */ text) =>
 		({ name, value, text: (/** @type {Row} */ r) => text(value(r)), number: true });
-	const signed = (/** @type {number} */ n) => (n < 0 ? `−${duration(-n)}` : n ? `+${duration(n)}` : "0");
+	const signed = (/** @type {Ns} */ n) => (n < 0 ? `−${duration(-n)}` : n ? `+${duration(n)}` : "0");
 	return table([{ name: "function", text: (/** @type {Row} */ r) => r.name },
-		column("change of self", (r) => r.b.self - r.a.self, signed), column("self before", (r) => r.a.self, duration), column("self after", (r) => r.b.self, duration),
-		column("change of total", (r) => r.b.total - r.a.total, signed), column("total before", (r) => r.a.total, duration),
+		column("change of self", (r) => minus(r.b.self, r.a.self), signed), column("self before", (r) => r.a.self, duration), column("self after", (r) => r.b.self, duration),
+		column("change of total", (r) => minus(r.b.total, r.a.total), signed), column("total before", (r) => r.a.total, duration),
 		column("total after", (r) => r.b.total, duration), column("calls before", (r) => r.a.calls, count), column("calls after", (r) => r.b.calls, count)],
 	[...rows.values()], order);
 }

@@ -1,5 +1,6 @@
 /** Counters: the least, greatest and last value in each pixel, drawn as a filled line. */
 
+import { alone } from "./dom.js";
 import { count } from "./time.js";
 import { TILE } from "./tiles.js";
 
@@ -54,9 +55,9 @@ export class Counters {
 	draw(g, s, y, h, theme) {
 		const { view } = this.app.state, width = this.app.picture.width;
 		const z = Math.max(0, Math.min(50, Math.floor(Math.log2(view.nspp)))), step = 2 ** z, wide = TILE * step;
-		const least = Math.min(0, s.least), most = Math.max(0, s.most) || (least < 0 ? 0 : 1);
+		const least = Math.max(-Number.MAX_VALUE, Math.min(0, s.least || 0)), most = Math.min(Number.MAX_VALUE, Math.max(0, s.most || 0)) || (least < 0 ? 0 : 1);
 		/* Halves, as the greatest and the least number may be further apart than any number. */
-		const place = (/** @type {number} */ v) => y + h - ((v / 2 - least / 2) / (most / 2 - least / 2)) * h;
+		const place = (/** @type {number} */ v) => y + h - ((Math.max(least, Math.min(v, most)) / 2 - least / 2) / (most / 2 - least / 2)) * h;
 		const first = Math.max(0, Math.floor(view.start / wide));
 		const last = Math.floor(Math.min(this.app.meta.length, view.start + width * view.nspp) / wide);
 		g.fillStyle = theme.series;
@@ -79,7 +80,7 @@ export class Counters {
 		}
 		until(Math.min(width, (this.app.meta.length - view.start) / view.nspp));
 		g.fillStyle = theme.text;
-		g.fillText(`${s.name}  ${number(s.least)} to ${number(s.most)}`, 4, y + 7);
+		g.fillText(`${alone(s.name)}  ${Number.isNaN(s.least) ? "no numbers" : `${number(s.least)} to ${number(s.most)}`}`, 4, y + 7);
 	}
 }
 
@@ -97,7 +98,8 @@ export function exactNumber(text) {
 	return /^-?\d+$/.test(text) ? text.replace(/\B(?=(\d{3})+$)/g, ",") : text && Number.isFinite(Number(text)) ? number(Number(text)) : text;
 }
 
-/** A value as text: whole numbers with their thousands apart. @param {number} v */
+/** A value as text: whole numbers that are exact with their thousands apart, others with six digits. @param {number} v */
 export function number(v) {
-	return Number.isInteger(v) ? count(v) : String(Number(v.toPrecision(6)));
+	if (!Number.isFinite(v)) return Number.isNaN(v) ? "nan" : v > 0 ? "inf" : "-inf";
+	return Number.isSafeInteger(v) ? count(v) : Math.abs(v) >= 1e15 ? v.toExponential(5) : String(Number(v.toPrecision(6)));
 }

@@ -24,8 +24,8 @@ function because(app, path, s) {
 
 /** Asks for the path of a span, keeps it for the picture, and makes a table of it. @param {App} app @param {SpanRef} span @returns {Promise<(Node | string)[]>} */
 export async function criticalTable(app, span) {
-	const path = await app.source.critical?.(span);
-	if (!path || !path.segments.some((s) => s.state !== "unknown")) return [];
+	const path = await app.source.critical(span);
+	if (!path.segments.some((s) => s.state !== "unknown")) return [];
 	app.path = { of: span, path };
 	app.redraw();
 	/** @type {Record<string, number>} */

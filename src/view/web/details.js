@@ -1,6 +1,6 @@
 /** All that is known of the picked span. */
 
-import { copyButton, element } from "./dom.js";
+import { alone, copyButton, element } from "./dom.js";
 import { count, duration } from "./time.js";
 import { trackName } from "./types.js";
 
@@ -16,7 +16,7 @@ export async function details(app) {
 	app.found = d;
 	const name = (/** @type {SpanRef} */ s) => app.labels[s.label]?.name ?? "?";
 	const link = (/** @type {SpanRef} */ s) => element("button", { type: "button", class: "span",
-		click: () => app.pick(s, true) }, `${name(s)} ${duration(s.dur)}`);
+		click: () => app.pick(s, true) }, `${alone(name(s))} ${duration(s.dur)}`);
 	const track = app.meta.tracks.find((t) => t.id === d.span.track);
 	const label = app.labels[d.span.label];
 	/** @type {[string, Node | string][]} */

@@ -3,6 +3,7 @@
  * once: some twenty times faster than a rectangle for each span, and needs no graphics hardware.
  */
 
+import { alone } from "./dom.js";
 import { stateColour, STATES } from "./colours.js";
 import { drawLosses, drawStates } from "./states.js";
 import { duration } from "./time.js";
@@ -269,5 +270,5 @@ export function stateName(label) {
 /** What the tooltip of a rectangle says. @param {string} name @param {number} ns @param {number} flags */
 export function hoverText(name, ns, flags) {
 	if (flags & INSTANT) return name;
-	return flags & MERGED ? `${name} and others, ${duration(ns)} together` : `${name}, ${duration(ns)}`;
+	return flags & MERGED ? `${alone(name)} and others, ${duration(ns)} together` : `${alone(name)}, ${duration(ns)}`;
 }

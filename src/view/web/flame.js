@@ -1,7 +1,7 @@
 /** A flame graph of the range: widths are times, a click shows a part alone. */
 
 import { css } from "./colours.js";
-import { byId } from "./dom.js";
+import { alone, byId } from "./dom.js";
 import { duration } from "./time.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -39,8 +39,8 @@ function layout(top, width) {
 	while (todo.length) {
 		const up = /** @type {Box} */ (todo.pop());
 		let x = up.x;
-		for (const node of up.node.children.slice().sort((a, b) => b.total - a.total)) {
-			const w = (node.total / Math.max(1, up.node.total)) * up.w;
+		for (const node of up.node.children.slice().sort((a, b) => (a.total < b.total ? 1 : a.total > b.total ? -1 : 0))) {
+			const w = (Number(node.total) / Math.max(1, Number(up.node.total))) * up.w;
 			if (w >= LEAST) {
 				const b = { node, up, level: up.level + 1, x, w };
 				boxes.push(b);
@@ -105,7 +105,7 @@ export function drawFlame(canvas, app, root) {
 	});
 	canvas.addEventListener("mousemove", (e) => {
 		const b = hit(e);
-		canvas.title = b ? `${nameOf(app, b.node)}\ntotal ${duration(b.node.total)}, self ${duration(b.node.self)}, ${b.node.calls} calls` : "";
+		canvas.title = b ? `${alone(nameOf(app, b.node))}\ntotal ${duration(b.node.total)}, self ${duration(b.node.self)}, ${b.node.calls} calls` : "";
 	});
 	canvas.addEventListener("keydown", (e) => {
 		if (e.key === "Backspace" && top.up) {

@@ -1,13 +1,16 @@
 /** The page's own data as its source: a store, and what is known of its trace beside it. */
 
-import { countAndMark, isExpression, leastDuration, longest, matching, next } from "./query.js";
+import { Holds } from "./holds.js";
+import { critical } from "./path.js";
+import { allThat, countAndMark, isExpression, leastDuration, longest, matching, next, nextOf } from "./query.js";
 import { readMeta } from "./remote.js";
 import { FLOW_BEGIN, FLOW_END, FLOW_STEP, KIND_SPAN, OPEN, SPAN, Store } from "./store.js";
-import { flame } from "./sums.js";
+import { flame, sumsByPath } from "./sums.js";
 import { OFF_CPU } from "./tiles.js";
 import { sums } from "./totals.js";
 import { counters } from "./values.js";
 import { curve, tile } from "./walk.js";
+import { parseWhere } from "./where.js";
 import { isOff, Threads } from "./why.js";
 
 /** @typedef {import("./store.js").Item} Item */
@@ -79,18 +82,19 @@ export function readParts(data) {
 		return new Uint8Array(data, from, Number(view.getBigUint64(table + 16 * i + 8, true)) - from);
 	};
 	const json = JSON.parse(new TextDecoder().decode(part(1)));
-	return { store: part(0), meta: { ...json.meta, base: json.base }, labels: json.labels, sources: json.sources, streams: json.streams,
+	return { store: part(0), meta: { ...json.meta, base: json.base }, labels: json.labels, sources: json.sources, streams: json.streams, stacks: json.stacks,
 		args: new Lines(part(2), part(3)), places: new Lines(part(4), part(5)), overview: part(6) };
 }
 
 /** @param {ArrayBuffer} data @returns {import("./types.js").Source} */
 export function inside(data) {
-	const { store: bytes, meta: raw, labels, sources, streams, args, places, overview } = readParts(data);
+	const { store: bytes, meta: raw, labels, sources, streams, stacks, args, places, overview } = readParts(data);
 	const meta = readMeta(raw), zero = BigInt(meta.start), s = new Store(data, bytes.byteOffset, zero);
 	/** The number of each lane's first item among all. @type {number[]} */
 	const firsts = [];
 	s.lanes.reduce((n, l, i) => { firsts[i] = n; return n + l.items; }, 0);
 	const heads = labels.map((/** @type {{head: number}} */ l) => l.head);
+	const modules = moduleHeads(labels);
 	const threads = new Threads(s, meta.tracks, labels);
 	const parents = new Map(meta.tracks.map((t) => [t.id, t.parent]));
 	const tids = new Map(meta.tracks.map((t) => [t.id, t.tid]));
@@ -143,7 +147,7 @@ export function inside(data) {
 		const previous = s.item(i.lane, i.number - 1), following = s.item(i.lane, i.number + 1), tid = tids.get(track), base = meta.base ?? 0;
 		return { span: ref(i), time: `${BigInt(i.start) + zero} ns`, self: s.self(i), unfinished: (i.marks & OPEN) !== 0,
 			source: sources[labelOf(i)] ?? "", place: places.line(n) ?? s.place(i, streams), changed: false,
-			args: JSON.parse(args.line(n) ?? "[]"), parents: callers,
+			args: JSON.parse(args.line(n) ?? "[]").map((/** @type {any[]} */ a) => [a[0], a[1]]), parents: callers,
 			calls: below.length,
 			children: below.sort((a, b) => b.dur - a.dur || a.number - b.number).slice(0, CHILDREN).map(ref),
 			previous: previous && ref(previous), next: following && ref(following),
@@ -184,13 +188,29 @@ export function inside(data) {
 		return out;
 	};
 
+	/** What expressions compare of an item's arguments. @param {Item} i @returns {import("./holds.js").Arg[]} */
+	const argsOf = (i) => JSON.parse(args.line(firsts[i.lane] + i.number) ?? "[]").map((/** @type {any[]} */ a) => ({ key: a[3] || a[0], end: a[4] === 1,
+		value: a.length > 2 ? a[2] : { n: a[1] } }));
+	/** What an expression found last. @type {{text: string, hits: import("./query.js").Place[]}} */
+	let kept = { text: "", hits: [] };
+	/** @param {string} text @param {SpanRef | null} from @param {boolean} back @returns {import("./types.js").Found} */
+	const findWhere = (text, from, back) => {
+		if (kept.text !== text) {
+			const root = parseWhere(text, { moment: (ns) => zero - BigInt(meta.base ?? 0) + ns, categories: labels.some((/** @type {import("./types.js").Label} */ l) => l.category) });
+			const test = new Holds(root, { s, labels, tracks: meta.tracks, marks: meta.marks, stacks, zero, args: argsOf });
+			kept = { text, hits: allThat(s, (i) => test.holds(i)) };
+		}
+		const { hits } = kept, after = from && itemAt(from.track, from.depth, from.ts, from.dur), record = after && s.place(after, streams);
+		const hit = nextOf(hits, after, back, (p) => s.place(/** @type {Item} */ (s.item(p.lane, p.number)), streams) === record);
+		const step = Math.floor(Math.min(hits.length, 100000) / 1024) + 1;
+		return { hit: hit && refOf(hit), total: hits.length, partial: false, marks: hits.filter((_, i) => i % step === 0).map((p) => p.start) };
+	};
+
 	/** @param {string} text @param {SpanRef | null} from @param {boolean} back @returns {Promise<import("./types.js").Found>} */
 	const find = async (text, from, back) => {
 		if (!text) throw new Error("expected something to find");
 		const least = leastDuration(text), regex = text.length > 2 && text.startsWith("/") && text.endsWith("/");
-		if (!regex && least < 0 && isExpression(text)) {
-			throw new Error("expected a text, /regex/ or dur>TIME: expressions need the trace, which `spur view` has");
-		}
+		if (!regex && least < 0 && isExpression(text)) return findWhere(text, from, back);
 		const query = { labels: least > 0 && !regex ? null : matching(text, labels), least: regex ? 0 : Math.max(0, least), lanes: null,
 			from: -Infinity, to: Infinity };
 		const after = from && itemAt(from.track, from.depth, from.ts, from.dur);
@@ -214,13 +234,28 @@ export function inside(data) {
 		tiles: async (z, i, lanes) => ({ data: tileOf(s, z, i, lanes), partial: false }),
 		counter: async (z, i, series) => curve(s, series, i * 1024 * 2 ** z, z),
 		span: async (lane, t, dur) => detail(itemAt(lane.track, lane.depth, t, dur)),
-		sums: async (range) => sums(s, rounded(range), heads, parents),
+		sums: async (range, by) => (by ? sumsByPath(s, rounded(range), modules) : sums(s, rounded(range), heads, parents)),
 		counters: async (range) => counters(s, rounded(range)),
 		flame: async (range) => flame(s, rounded(range), heads),
 		calls, find, flows,
 		why: async (span) => threads.why(itemAt(span.track, span.depth, span.ts, span.dur), ref),
+		critical: async (span) => critical(threads, itemAt(span.track, span.depth, span.ts, span.dur), ref),
+		state: async (track, t) => threads.state(track, Math.max(0, Math.round(t))),
 		overview: async () => overview,
 	};
+}
+
+/**
+ * The first label of each label's module. Time off the CPU, label 0, is of no module.
+ * @param {import("./types.js").Label[]} labels
+ */
+function moduleHeads(labels) {
+	/** @type {Map<string, number>} */
+	const firsts = new Map();
+	return labels.map(({ module }, i) => {
+		if (i && !firsts.has(module)) firsts.set(module, i);
+		return i && (firsts.get(module) ?? i);
+	});
 }
 
 /** A tile as the server sends it. @param {Store} s @param {number} z @param {number} i @param {import("./types.js").Lane[]} lanes */

@@ -5,7 +5,7 @@ import { byId, copyButton, element, table } from "./dom.js";
 import { criticalTable } from "./critical.js";
 import { details } from "./details.js";
 import { drawFlame } from "./flame.js";
-import { exactNumber, number } from "./counters.js";
+import { exactNumber } from "./counters.js";
 import { count, duration, exact } from "./time.js";
 import { trackName } from "./types.js";
 
@@ -13,6 +13,7 @@ import { trackName } from "./types.js";
 /** @typedef {import("./beside.js").Beside} Beside */
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").Sum} Sum */
+/** @typedef {import("./types.js").Ns} Ns */
 /** @typedef {import("./types.js").CounterSum} CounterSum */
 /** @typedef {import("./types.js").SpanRef} SpanRef */
 
@@ -119,35 +120,23 @@ export class Panel {
 
 	async functions() {
 		const range = this.range(), { labels } = this.app;
-		const sums = await this.app.source.sums(range);
-		if (this.app.meta.second) return [this.heading("diff", range), difference(this.app, sums, this.orders.functions)];
+		const both = Boolean(this.app.meta.second), modules = !both && this.pivot === "module";
+		const sums = await this.app.source.sums(range, modules ? "module" : undefined);
+		if (both) return [this.heading("diff", range), difference(this.app, sums, this.orders.functions)];
 		const name = (/** @type {Sum} */ s) => labels[s.label]?.name ?? "?";
-		const group = (/** @type {Sum} */ s) => (this.pivot === "module" ? labels[s.label]?.module || "unknown" : name(s));
-		/** @type {Map<string, Sum>} */
-		const groups = new Map();
-		for (const s of sums) {
-			const key = group(s), g = groups.get(key);
-			if (!g) { groups.set(key, { ...s }); continue; }
-			g.calls += s.calls;
-			g.total += s.total;
-			g.self += s.self;
-			g.min = Math.min(g.min, s.min);
-			g.max = Math.max(g.max, s.max);
-		}
-		const rows = [...groups].map(([key, s]) => ({ key, s }));
-		const ns = (/** @type {string} */ head, /** @type {(s: Sum) => number} */ f) =>
+		const rows = sums.map((s) => ({ s, key: modules && s.label ? labels[s.label]?.module || "unknown" : name(s) }));
+		const ns = (/** @type {string} */ head, /** @type {(s: Sum) => Ns} */ f) =>
 			({ name: head, text: (/** @type {{s: Sum}} */ r) => duration(f(r.s)), value: (/** @type {{s: Sum}} */ r) => f(r.s), number: true });
 		const pivot = element("select", { "aria-label": "Group by", change: (e) => { this.pivot = e.target.value; this.update(); } },
 			...["function", "module"].map((p) => element("option", { value: p, selected: p === this.pivot }, p)));
 		return [this.heading("report", range), element("label", {}, "by ", pivot),
 			table([{ name: this.pivot, text: (r) => r.key },
-				...(this.pivot === "module" ? [] : [ns("total", (s) => s.total)]), ns("self", (s) => s.self),
+				ns("total", (s) => s.total), ns("self", (s) => s.self),
 				{ name: "calls", text: (r) => count(r.s.calls), value: (r) => r.s.calls, number: true },
-				/* Calls of a module nest in each other: only self times add up. */
-				...(this.pivot === "module" ? [] : [ns("average", (s) => s.avg), ns("min", (s) => s.min), ns("max", (s) => s.max),
-					{ name: "unfinished", text: (/** @type {{s: Sum}} */ r) => count(r.s.unfinished),
-						value: (/** @type {{s: Sum}} */ r) => r.s.unfinished, number: true }])],
-			rows, this.orders.functions, (r) => this.showCalls(r.s.label))];
+				ns("average", (s) => s.avg), ns("min", (s) => s.min), ns("max", (s) => s.max),
+				...(modules ? [] : [{ name: "unfinished", text: (/** @type {{s: Sum}} */ r) => count(r.s.unfinished),
+					value: (/** @type {{s: Sum}} */ r) => r.s.unfinished, number: true }])],
+			rows, this.orders.functions, modules ? undefined : (r) => this.showCalls(r.s.label))];
 	}
 
 	/** @param {number} label */
@@ -180,7 +169,6 @@ export class Panel {
 	async counters() {
 		const { app } = this, { meta } = app, range = this.range();
 		if (!meta.series.length) return [element("p", {}, "The trace has no counters.")];
-		if (!app.source.counters) return this.allCounters();
 		const sums = await app.source.counters(range);
 		const series = new Map(meta.series.map((s) => [s.id, s]));
 		const track = (/** @type {CounterSum} */ c) => series.get(c.series)?.track ?? -1;
@@ -192,15 +180,6 @@ export class Panel {
 			{ name: "track", text: (c) => trackName(meta.tracks.find((t) => t.id === track(c))) },
 			{ name: "samples", text: (c) => count(c.samples), value: (c) => c.samples, number: true },
 			column("min"), column("max"), column("mean"), column("last")], rows, this.orders.counters)];
-	}
-
-	/** Counters of the whole trace, where sums of a range are not known. */
-	allCounters() {
-		const { meta } = this.app;
-		return [table([{ name: "counter", text: (s) => s.name },
-			{ name: "track", text: (s) => trackName(meta.tracks.find((t) => t.id === s.track)) },
-			{ name: "min", text: (s) => number(s.least), value: (s) => s.least, number: true },
-			{ name: "max", text: (s) => number(s.most), value: (s) => s.most, number: true }], meta.series, this.orders.counters)];
 	}
 
 	async why() {

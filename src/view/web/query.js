@@ -93,6 +93,43 @@ export function next(s, q, after, back) {
 }
 
 /**
+ * All items that pass a test, by start, lane and number.
+ * @param {Store} s @param {(i: import("./store.js").Item) => boolean} test @returns {Place[]}
+ */
+export function allThat(s, test) {
+	/** @type {Place[]} */
+	const out = [];
+	s.lanes.forEach(({ kind, first, nblocks }, lane) => {
+		for (let node = first; kind === SPANS && node < first + nblocks; node++) {
+			const b = s.block(node);
+			for (let k = 0; k < b.n; k++) {
+				const i = s.itemOf(lane, b, k);
+				if (test(i)) out.push({ lane, number: i.number, start: i.start, dur: i.dur });
+			}
+		}
+	});
+	return out.sort((a, b) => a.start - b.start || a.lane - b.lane || a.number - b.number);
+}
+
+/**
+ * Of places in order the first one behind `after`, or the last one before it; behind the last one comes the first one again.
+ * @param {Place[]} places @param {Place | null} after @param {boolean} back @param {(p: Place) => boolean} is whether it has the record of `after`
+ */
+export function nextOf(places, after, back, is) {
+	let low = 0, high = places.length;
+	while (after && low < high) {
+		const m = (low + high) >> 1;
+		if (places[m].start < after.start) low = m + 1; else high = m;
+	}
+	const last = places.length - 1;
+	let same = low;
+	while (after && places[same]?.start === after.start && !is(places[same])) same++;
+	if (after && places[same]?.start === after.start) low = same + (back ? 0 : 1);
+	const at = !after ? (back ? last : 0) : back ? low - 1 : low;
+	return places[at < 0 ? last : at > last ? 0 : at] ?? null;
+}
+
+/**
  * The longest spans, the longest first; of those of equal duration the first by start, lane and number.
  * @param {Store} s @param {Query} query @param {number} most
  */
@@ -120,7 +157,7 @@ export function longest(s, query, most) {
  * The bytes of a text in UTF-8 as characters 0 to 255, as the server sees it. A lone surrogate stands for a byte that was no UTF-8.
  * @param {string} s
  */
-function bytesOf(s) {
+export function bytesOf(s) {
 	if (/^[\0-\x7f]*$/.test(s)) return s;
 	return s.split(/([\udc80-\udcff])/u).map((p, i) => (i % 2 ? String.fromCharCode(p.charCodeAt(0) & 255)
 		: Array.from(new TextEncoder().encode(p), (b) => String.fromCharCode(b)).join(""))).join("");

@@ -1,5 +1,7 @@
 /** The server of `spur view` as the source of the page's data. */
 
+import { parseExact } from "./time.js";
+
 /** @typedef {import("./types.js").Lane} Lane */
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").SpanRef} SpanRef */
@@ -47,6 +49,11 @@ function spanQuery(s) {
 
 /** Puts tracks in their order, and names of counters together. @param {any} meta @returns {import("./types.js").Meta} */
 export function readMeta(meta) {
+	const wide = /** @type {Record<string, number>} */ ({ nan: NaN, inf: Infinity, "-inf": -Infinity });
+	for (const s of meta.series) {
+		s.least = wide[s.least] ?? s.least;
+		s.most = wide[s.most] ?? s.most;
+	}
 	for (const s of meta.series) if (s.arg) s.name = s.name ? `${s.name} ${s.arg}` : s.arg;
 	meta.tracks.sort((/** @type {{order: number}} */ a, /** @type {{order: number}} */ b) => a.order - b.order);
 	return meta;
@@ -81,8 +88,8 @@ export function remote(token) {
 			new Float64Array(await (await get(`counter?z=${z}&i=${i}&series=${series}`)).arrayBuffer()),
 		span: (lane, t, dur) => json(`span?track=${lane.track}&depth=${lane.depth}&t=${Math.round(t)}` +
 			(dur === undefined ? "" : `&dur=${Math.round(dur)}`)),
-		sums: (range) => json(`sums?${rangeQuery(range)}`),
-		flame: (range) => json(`flame?${rangeQuery(range)}`),
+		sums: async (range, by) => parseExact(await (await get(`sums?${rangeQuery(range)}${by ? `&by=${by}` : ""}`)).text()),
+		flame: async (range) => parseExact(await (await get(`flame?${rangeQuery(range)}`)).text()),
 		calls: (range, label) => json(`calls?${rangeQuery(range)}${label < 0 ? "" : `&label=${label}`}`),
 		counters: (range) => json(`counters?from=${Math.round(range.from)}&to=${Math.round(range.to)}`),
 		find: (query, from, back) => json(`find?q=${encodeURIComponent(query)}` +

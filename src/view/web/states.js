@@ -48,7 +48,7 @@ export class StateTip {
 	async show(app, tip, track, t) {
 		const { last } = this, turn = ++this.turn;
 		if (last && last.track === track && t >= last.from && t < last.to) { tip.textContent = last.text; return; }
-		const d = await app.source.state?.(track, t);
+		const d = await app.source.state(track, t);
 		if (!d || turn !== this.turn || tip.hidden) return;
 		this.last = { track, from: d.ts, to: d.ts + d.dur, text: stateText(app, d) };
 		tip.textContent = this.last.text;

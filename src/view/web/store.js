@@ -13,8 +13,8 @@ import { C, readColumns, values, wide } from "./block.js";
 export const SPAN = 1, OPEN = 2, NO_END = 4, LAST = 16;
 /** Kinds of rows (enum spur_kind). */
 export const BEGIN = 0, END = 1, KIND_SPAN = 2, FLOW_BEGIN = 8, FLOW_STEP = 9, FLOW_END = 10, SWITCH = 12;
-/** Flags of rows: the depth is the recorded one; a SWITCH whose thread was preempted. */
-export const DEPTH = 1, PREEMPTED = 32;
+/** Flags of rows: the depth is the recorded one; a SWITCH whose thread gets a CPU, or was preempted. */
+export const DEPTH = 1, IN = 16, PREEMPTED = 32;
 export const FAN = 16;
 /** Kinds of lanes: spans, counters of integers (of doubles: 3), states of a thread. */
 export const SPANS = 0, I64 = 1, U64 = 2, STATES = 4;

@@ -1,10 +1,12 @@
 /** Flame graphs of a range of a store in the page, as src/view/flame.c makes them. */
 
 import { KIND_SPAN, OPEN, SPAN, SWITCH } from "./store.js";
+import { minus, over, plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./store.js").Item} Item */
 /** @typedef {import("./types.js").Range} Range */
+/** @typedef {import("./types.js").Ns} Ns */
 
 /** Nodes of a flame graph that are shown, about. */
 const SHOWN = 5000;
@@ -17,8 +19,9 @@ const SHOWN = 5000;
  * @property {number[]} children
  * @property {number} calls
  * @property {number} ended
- * @property {number} total
- * @property {number} self
+ * @property {Ns} total
+ * @property {Ns} self
+ * @property {Ns} openSum of calls that did not end
  * @property {number} least
  * @property {number} most
  *
@@ -46,7 +49,7 @@ class Tree {
 
 	/** @param {number} label @param {number} parent */
 	add(label, parent) {
-		this.nodes.push({ label, parent, children: [], calls: 0, ended: 0, total: 0, self: 0, least: 0, most: 0 });
+		this.nodes.push({ label, parent, children: [], calls: 0, ended: 0, total: 0, self: 0, openSum: 0, least: 0, most: 0 });
 		return this.nodes.length - 1;
 	}
 
@@ -138,16 +141,18 @@ class Tree {
 	/** @param {number} id @param {number} parent @param {number} dur @param {boolean} ended */
 	addCall(id, parent, dur, ended) {
 		const n = this.nodes[id];
-		n.total += dur;
-		n.self += dur;
+		n.total = plus(n.total, dur);
+		n.self = plus(n.self, dur);
 		n.calls++;
+		if (!ended) n.openSum = plus(n.openSum, dur);
 		if (ended && !n.ended++) n.least = n.most = dur;
 		if (ended || !n.ended) {
 			n.least = n.calls === 1 || dur < n.least ? dur : n.least;
 			n.most = Math.max(n.most, dur);
 		}
-		if (parent) this.nodes[parent].self -= dur;
-		else this.nodes[0].total += dur;
+		const up = this.nodes[parent];
+		if (parent) up.self = minus(up.self, dur);
+		else up.total = plus(up.total, dur);
 	}
 }
 
@@ -161,17 +166,17 @@ function treeOf(s, range, heads) {
 /** @param {Store} s @param {Range} range @param {number[]} heads @returns {import("./types.js").FlameNode} */
 export function flame(s, range, heads) {
 	const nodes = treeOf(s, range, heads);
-	const least = nodes.length <= SHOWN ? 0 : nodes.map((n) => n.total).sort((a, b) => b - a)[SHOWN] + 1;
+	const least = nodes.length <= SHOWN ? 0 : plus(nodes.map((n) => n.total).sort((a, b) => (a < b ? 1 : a > b ? -1 : 0))[SHOWN], 1);
 	const shown = nodes.map((n) => ({ label: n.label, calls: n.calls, total: n.total, self: n.self,
 		children: /** @type {import("./types.js").FlameNode[]} */ ([]) }));
 	nodes.forEach((n, id) => {
-		let calls = 0, total = 0;
+		let calls = 0, total = /** @type {Ns} */ (0);
 		for (const c of n.children) {
 			if (nodes[c].total >= least) {
 				shown[id].children.push(shown[c]);
 			} else {
 				calls += nodes[c].calls;
-				total += nodes[c].total;
+				total = plus(total, nodes[c].total);
 			}
 		}
 		if (calls) shown[id].children.push({ label: -2, calls, total, self: 0, children: [] });
@@ -180,16 +185,16 @@ export function flame(s, range, heads) {
 }
 
 /**
- * Sums by function for lanes that are out of order.
+ * Sums call by call: for lanes that are out of order, and for modules.
  * @param {Store} s @param {Range} range @param {number[]} heads @returns {import("./types.js").Sum[]}
  */
 export function sumsByPath(s, range, heads) {
 	const nodes = treeOf(s, range, heads);
-	/** @type {Map<number, {calls: number, open: number, sum: number, total: number, self: number, least: number, most: number}>} */
+	/** @type {Map<number, {calls: number, open: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number}>} */
 	const out = new Map();
 	for (const n of nodes.slice(1)) {
 		let k = out.get(n.label);
-		if (!k) out.set(n.label, k = { calls: 0, open: 0, sum: 0, total: 0, self: 0, least: 0, most: 0 });
+		if (!k) out.set(n.label, k = { calls: 0, open: 0, sum: 0, openSum: 0, total: 0, self: 0, least: 0, most: 0 });
 		/* The shortest and the longest one are told of those that ended, if any did. */
 		if (!k.calls || (n.ended && k.open === k.calls)) {
 			k.least = n.least;
@@ -200,12 +205,13 @@ export function sumsByPath(s, range, heads) {
 		}
 		k.calls += n.calls;
 		k.open += n.calls - n.ended;
-		k.sum += n.total;
-		k.self += n.self;
+		k.sum = plus(k.sum, n.total);
+		k.openSum = plus(k.openSum, n.openSum);
+		k.self = plus(k.self, n.self);
 		let up = n.parent;
 		while (up && nodes[up].label !== n.label) up = nodes[up].parent;
-		if (!up) k.total += n.total;
+		if (!up) k.total = plus(k.total, n.total);
 	}
 	return [...out].sort((a, b) => a[0] - b[0]).map(([label, k]) => ({ label, calls: k.calls, total: k.total, self: k.self,
-		avg: Math.floor(k.sum / (k.calls - k.open || k.calls)), min: k.least, max: k.most, unfinished: k.open }));
+		avg: k.calls > k.open ? over(minus(k.sum, k.openSum), k.calls - k.open) : over(k.sum, k.calls), min: k.least, max: k.most, unfinished: k.open }));
 }

@@ -1,24 +1,59 @@
 /** Times and durations as text. */
 
+/** @typedef {import("./types.js").Ns} Ns */
+
 const UNITS = /** @type {const} */ ([["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]]);
+/** The units of durations, each from how many ns on. @type {[bigint, string, bigint][]} */
+const LONG = [[60000000000000n, "h", 3600000000000n], [1000000000000n, "m", 60000000000n], [1000000000n, "s", 1000000000n],
+	[1000000n, "ms", 1000000n], [1000n, "us", 1000n]];
 
 /**
- * A duration with three decimals in the largest unit that fits.
- * @param {number} ns
+ * A duration as tables of `spur` show it: cut to three decimals; in minutes from 1,000 s on, in hours from 1,000 minutes on.
+ * @param {Ns} ns
  */
 export function duration(ns) {
-	const size = Math.abs(ns);
-	for (const [unit, one] of UNITS) {
-		if (size >= one || one === 1) {
-			return one === 1 ? `${Math.round(ns)} ns` : `${(ns / one).toFixed(3)} ${unit}`;
-		}
+	const whole = typeof ns === "bigint" ? ns : BigInt(Math.round(ns)), sign = whole < 0n ? "-" : "", size = whole < 0n ? -whole : whole;
+	for (const [from, unit, one] of LONG) {
+		if (size < from) continue;
+		const thousandths = (size * 1000n) / one, decimals = String(thousandths % 1000n).padStart(3, "0");
+		return `${sign}${thousandths / 1000n}${thousandths < 1000000n ? `.${decimals}` : ""} ${unit}`;
 	}
-	return "";
+	return `${sign}${size} ns`;
+}
+
+/** A bigint as a number if that is exact. @param {bigint} n @returns {Ns} */
+function narrow(n) {
+	return n <= BigInt(Number.MAX_SAFE_INTEGER) && n >= BigInt(Number.MIN_SAFE_INTEGER) ? Number(n) : n;
+}
+
+/** The exact sum of two whole numbers: a number up to 2^53, else a bigint. @param {Ns} a @param {Ns} b @returns {Ns} */
+export function plus(a, b) {
+	if (typeof a === "number" && typeof b === "number" && Number.isSafeInteger(a + b)) return a + b;
+	return narrow(BigInt(a) + BigInt(b));
+}
+
+/** @param {Ns} a @param {Ns} b @returns {Ns} */
+export function minus(a, b) {
+	return plus(a, -b);
+}
+
+/** The whole number at or below a quotient of numbers that are not negative. @param {Ns} a @param {number} b @returns {Ns} */
+export function over(a, b) {
+	return typeof a === "number" ? Math.floor(a / b) : narrow(a / BigInt(b));
+}
+
+/**
+ * Reads JSON that has no texts but names of members, with whole numbers of any size.
+ * @param {string} text
+ */
+export function parseExact(text) {
+	const wide = text.replace(/([:,[])(-?\d{16,})(?=[,}\]])/g, (all, before, n) => (Number.isSafeInteger(Number(n)) ? all : `${before}"${n}"`));
+	return JSON.parse(wide, (_, v) => (typeof v === "string" ? BigInt(v) : v));
 }
 
 /**
  * A number with its thousands apart.
- * @param {number} n
+ * @param {Ns} n
  */
 export function count(n) {
 	return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");

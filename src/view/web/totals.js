@@ -2,10 +2,12 @@
 
 import { BEGIN, DEPTH, END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SPANS, SWITCH } from "./store.js";
 import { sumsByPath } from "./sums.js";
+import { minus, over, plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./store.js").Item} Item */
 /** @typedef {import("./types.js").Range} Range */
+/** @typedef {import("./types.js").Ns} Ns */
 
 /** Mark of time off the CPU that no row tells the end of. */
 const UNCOUNTED = 32;
@@ -22,14 +24,14 @@ const GAPS = 32, LAPS = 16, BACK = 4, APART = 64;
  *
  * @typedef {object} Total What the calls of a label add up to, in ns.
  * @property {number} calls
- * @property {number} sum of all calls
- * @property {number} total without calls inside another call of the function
- * @property {number} self
+ * @property {Ns} sum of all calls
+ * @property {Ns} total without calls inside another call of the function
+ * @property {Ns} self
  * @property {number} least of calls that end in the range
  * @property {number} most
  * @property {number} unfinished
  * @property {number} open calls that do not end in the range
- * @property {number} openSum
+ * @property {Ns} openSum
  * @property {number} openLeast
  * @property {number} openMost
  */
@@ -125,12 +127,12 @@ class Totals {
 	/** @param {Total} t @param {number} dur @param {number} self @param {boolean} outermost @param {boolean} open */
 	add(t, dur, self, outermost, open) {
 		t.calls++;
-		t.sum += dur;
-		t.self += self;
-		if (outermost) t.total += dur;
+		t.sum = plus(t.sum, dur);
+		t.self = plus(t.self, self);
+		if (outermost) t.total = plus(t.total, dur);
 		if (open) {
 			t.open++;
-			t.openSum += dur;
+			t.openSum = plus(t.openSum, dur);
 			t.openLeast = Math.min(t.openLeast, dur);
 			t.openMost = Math.max(t.openMost, dur);
 		} else {
@@ -223,8 +225,12 @@ function made(totals, heads) {
 	totals.forEach((from, i) => {
 		const to = totals[heads[i]];
 		if (!i || heads[i] === i || !to) return;
-		for (const key of /** @type {const} */ (["calls", "sum", "total", "self", "unfinished", "open", "openSum"])) {
+		for (const key of /** @type {const} */ (["calls", "unfinished", "open"])) {
 			to[key] += from[key];
+			from[key] = 0;
+		}
+		for (const key of /** @type {const} */ (["sum", "total", "self", "openSum"])) {
+			to[key] = plus(to[key], from[key]);
 			from[key] = 0;
 		}
 		to.least = Math.min(to.least, from.least);
@@ -233,8 +239,8 @@ function made(totals, heads) {
 		to.openMost = Math.max(to.openMost, from.openMost);
 	});
 	return totals.map((t, label) => {
-		const ended = t.calls - t.open, avg = ended ? (t.sum - t.openSum) / ended : t.calls ? t.sum / t.calls : 0;
-		return { label, calls: t.calls, total: t.total, self: t.self, avg: Math.floor(avg), min: !t.calls ? 0 : ended ? t.least : t.openLeast,
+		const ended = t.calls - t.open, avg = ended ? over(minus(t.sum, t.openSum), ended) : t.calls ? over(t.sum, t.calls) : 0;
+		return { label, calls: t.calls, total: t.total, self: t.self, avg, min: !t.calls ? 0 : ended ? t.least : t.openLeast,
 			max: ended ? t.most : t.openMost, unfinished: t.unfinished };
 	}).filter((t) => t.calls || t.unfinished);
 }

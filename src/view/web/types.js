@@ -17,7 +17,7 @@
  * @property {number} id
  * @property {number} track
  * @property {string} name
- * @property {number} least
+ * @property {number} least NaN if no value is a number
  * @property {number} most
  *
  * @typedef {object} Mark Where something is wrong with the trace, or events were lost.
@@ -79,14 +79,16 @@
  * @property {SpanRef | null} previous in its lane
  * @property {SpanRef | null} next in its lane
  *
+ * @typedef {number | bigint} Ns An exact number of ns: above 2^53 a bigint.
+ *
  * @typedef {object} Sum
  * @property {number} label
  * @property {number} calls
- * @property {number} total
- * @property {number} self
- * @property {number} avg
- * @property {number} min
- * @property {number} max
+ * @property {Ns} total
+ * @property {Ns} self
+ * @property {Ns} avg
+ * @property {Ns} min
+ * @property {Ns} max
  * @property {number} unfinished begins and ends that are not in the range or the data
  *
  * @typedef {object} CounterSum What a counter had in a range: exact numbers as text, "nan", "inf", or empty.
@@ -100,8 +102,8 @@
  * @typedef {object} FlameNode
  * @property {number} label -1: the root, or what is left out
  * @property {number} calls
- * @property {number} total
- * @property {number} self
+ * @property {Ns} total
+ * @property {Ns} self
  * @property {FlameNode[]} children
  *
  * @typedef {object} Flow An arrow from one span to another.
@@ -159,15 +161,15 @@
  * @property {(z: number, i: number, lanes: Lane[]) => Promise<{data: ArrayBuffer, partial: boolean}>} tiles
  * @property {(z: number, i: number, series: number) => Promise<Float64Array>} counter
  * @property {(lane: Lane, t: number, dur?: number) => Promise<SpanDetail>} span `dur` chooses among those that begin at t
- * @property {(range: Range) => Promise<Sum[]>} sums
+ * @property {(range: Range, by?: "module") => Promise<Sum[]>} sums by function, or by module, whose label is one of it
  * @property {(range: Range) => Promise<FlameNode>} flame
  * @property {(range: Range, label: number) => Promise<SpanRef[]>} calls
- * @property {(range: Range) => Promise<CounterSum[]>} [counters] of all tracks
+ * @property {(range: Range) => Promise<CounterSum[]>} counters of all tracks
  * @property {(query: string, from: SpanRef | null, back: boolean) => Promise<Found>} find
  * @property {(span: SpanRef) => Promise<Flow[]>} flows
  * @property {(span: SpanRef) => Promise<Why>} why
- * @property {(span: SpanRef) => Promise<Critical>} [critical]
- * @property {(track: number, t: number) => Promise<Doing | null>} [state]
+ * @property {(span: SpanRef) => Promise<Critical>} critical
+ * @property {(track: number, t: number) => Promise<Doing | null>} state
  * @property {() => Promise<Uint8Array>} overview how busy each of 1,024 parts of the trace is
  */
 /** What a track is called: threads of one name have numbers. @param {Track | undefined} t */

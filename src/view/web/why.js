@@ -6,12 +6,13 @@ import { LAST, PREEMPTED, SPAN, SWITCH } from "./store.js";
 /** @typedef {import("./store.js").Item} Item */
 /** @typedef {import("./types.js").Track} Track */
 
-const RUNNING = 0, RUNNABLE = 1, BLOCKED = 2, NO_CPU = 0xffff, PARTS = 20;
-const NAMES = ["running", "runnable", "blocked"];
+export const RUNNING = 0, RUNNABLE = 1;
+export const STATE_NAMES = /** @type {const} */ (["running", "runnable", "blocked"]);
+const BLOCKED = 2, NO_CPU = 0xffff, PARTS = 20;
 
 /**
  * @typedef {object} Doing What a thread does from `start` to before `end`.
- * @property {number} state
+ * @property {0 | 1 | 2} state
  * @property {boolean} preempted
  * @property {boolean} last it lasts until the data ends
  * @property {number} start
@@ -76,7 +77,7 @@ export class Threads {
 		if (!i || i.label > BLOCKED) return null;
 		const preempted = i.label === RUNNABLE && i.kind === SWITCH, woken = i.label === RUNNABLE && !preempted;
 		const id = woken ? s.id(i) : 0n, cpu = s.cpu(i);
-		return { state: i.label, preempted, last: (i.marks & LAST) !== 0, start: i.start, end: i.start + i.dur, cpu: woken ? NO_CPU : cpu,
+		return { state: /** @type {0 | 1 | 2} */ (i.label), preempted, last: (i.marks & LAST) !== 0, start: i.start, end: i.start + i.dur, cpu: woken ? NO_CPU : cpu,
 			waker: !woken ? -1 : id ? this.trackOf(id - 1n, i.start) : cpu !== NO_CPU ? this.onCpu(cpu, i.start) : -1 };
 	}
 
@@ -168,12 +169,12 @@ export class Threads {
 				...parts.filter((i) => !isOff(i)).map(shown)] };
 	}
 
-	/** What a thread does at a time; null: that is not known. @param {number} track @param {number} t */
+	/** What a thread does at a time; null: that is not known. @param {number} track @param {number} t @returns {import("./types.js").Doing | null} */
 	state(track, t) {
 		const lane = this.s.states.get(track), i = this.at(lane, t), d = i && this.doing(i.lane, i.number);
 		if (!i || !d) return null;
 		const held = d.state === RUNNABLE ? this.holder(this.nextCpu(i.lane, i.number), d.start, d.end) : { track: -1, ns: 0 };
-		return { state: NAMES[d.state], preempted: d.preempted, last: d.last, ts: d.start, dur: d.end - d.start, cpu: d.cpu === NO_CPU ? -1 : d.cpu,
+		return { state: STATE_NAMES[d.state], preempted: d.preempted, last: d.last, ts: d.start, dur: d.end - d.start, cpu: d.cpu === NO_CPU ? -1 : d.cpu,
 			waker: d.waker, holder: held.track, held: held.ns };
 	}
 }
