@@ -159,21 +159,23 @@ bool args_log_add(struct args_log *l, const struct spur_event *row, const struct
 }
 
 /* Passes on the arguments of an entry. */
-static void entry_take(const char *p, uint32_t count, view_arg_take take, void *self)
+static void entry_take(const char *p, uint32_t count, bool end, view_arg_take take, void *self)
 {
+	struct view_argument arg = { .count = count, .end = end };
 	uint32_t sizes[2];
 
-	for (p += sizeof(struct entry_head); count; count--) {
+	for (p += sizeof(struct entry_head); arg.place < count; arg.place++) {
 		memcpy(sizes, p, sizeof(sizes));
 		p += sizeof(sizes);
-		take(self, (struct store_text){ p, sizes[0] },
-		     (struct store_text){ p + sizes[0], sizes[1] });
+		arg.name = (struct store_text){ p, sizes[0] };
+		arg.text = (struct store_text){ p + sizes[0], sizes[1] };
+		take(self, &arg);
 		p += sizes[0] + sizes[1];
 	}
 }
 
 /* Looks among entries. Returns true if one is of the row. */
-static bool entries_find(const char *p, size_t len, const struct spur_event *row,
+static bool entries_find(const char *p, size_t len, const struct spur_event *row, bool end_row,
 			 view_arg_take take, void *self)
 {
 	struct entry_head h;
@@ -184,7 +186,7 @@ static bool entries_find(const char *p, size_t len, const struct spur_event *row
 		if (h.ts != row->ts || h.off != row->off || h.stream != row->stream ||
 		    h.kind != row->kind)
 			continue;
-		entry_take(p, h.count, take, self);
+		entry_take(p, h.count, end_row, take, self);
 		return true;
 	}
 	return false;
@@ -208,12 +210,13 @@ static bool chunk_read(const struct args_log *l, const struct chunk *c, char *bu
 	return true;
 }
 
-bool args_log_find(struct args_log *l, const struct spur_event *row, view_arg_take take, void *self)
+bool args_log_find(struct args_log *l, const struct spur_event *row, bool end, view_arg_take take,
+		   void *self)
 {
 	bool good = true, found;
 
 	pthread_mutex_lock(&l->lock);
-	found = entries_find(l->held.buf, l->held.len, row, take, self);
+	found = entries_find(l->held.buf, l->held.len, row, end, take, self);
 	/* The latest ones are asked for most. */
 	for (size_t i = l->n; good && !found && i-- > 0;) {
 		const struct chunk *const c = &l->chunks[i];
@@ -223,7 +226,7 @@ bool args_log_find(struct args_log *l, const struct spur_event *row, view_arg_ta
 			continue;
 		buf = mem_array(c->size, 1);
 		good = buf && chunk_read(l, c, buf);
-		found = good && entries_find(buf, c->size, row, take, self);
+		found = good && entries_find(buf, c->size, row, end, take, self);
 		mem_free(buf);
 	}
 	pthread_mutex_unlock(&l->lock);

@@ -21,10 +21,11 @@ bool args_log_add(struct args_log *l, const struct spur_event *row, const struct
 /* Sets the error of an args_log_add() that returned false. Returns SPUR_FAIL. */
 enum spur_status args_log_failed(const struct args_log *l, struct spur_error *err);
 /*
- * Passes on the arguments of a row that was added: one with the same time, kind and place. Any
- * thread may call it. Returns false if out of memory or if the file cannot be read.
+ * Passes on the arguments of a row that was added: one with the same time, kind and place. `end`:
+ * it ends a span. Any thread may call it. Returns false if out of memory or if the file cannot be
+ * read.
  */
-bool args_log_find(struct args_log *l, const struct spur_event *row, view_arg_take take,
+bool args_log_find(struct args_log *l, const struct spur_event *row, bool end, view_arg_take take,
 		   void *self);
 /* NULL: does nothing. */
 void args_log_free(struct args_log *l);

@@ -82,9 +82,9 @@ static bool take_logged_args(const struct view *v, const struct view_item *i,
 	bool good = true;
 
 	if (i->item.nargs && store_row(v->store, i->lane, i->number, false, &row))
-		good = args_log_find(v->args, &row, to->take, to->self);
+		good = args_log_find(v->args, &row, false, to->take, to->self);
 	if (good && i->item.end_nargs && store_row(v->store, i->lane, i->number, true, &row))
-		good = args_log_find(v->args, &row, to->take, to->self);
+		good = args_log_find(v->args, &row, true, to->take, to->self);
 	return good;
 }
 

@@ -158,7 +158,7 @@ bool view_item_of(const struct view *v, const struct view_request *r, struct vie
 struct view_argument {
 	struct store_text name; /* empty: none */
 	struct store_text text; /* the value for people */
-	const struct spur_value *value;
+	const struct spur_value *value; /* NULL in a trace that grows */
 	size_t place, count; /* its number, from 0, and how many its row has */
 	bool end; /* of the row that ends the span */
 };
