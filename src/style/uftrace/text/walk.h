@@ -22,11 +22,21 @@ struct style_walk {
 	const struct filter *filter; /* whose time range ends what is open; NULL: none does */
 	bool plain; /* levels are not limited, and exec() and longjmp() change nothing */
 	bool by_own_time; /* what is open ends with its task's last record; see style_walk_end() */
+	bool ends_only; /* begins of calls are of no interest to record() */
 	bool failed;
 };
 
 /* For pipe_run_marked(). */
 bool style_walk_rows(void *walk, struct marked_rows rows);
+/*
+ * The two halves of style_walk_rows(), of a row with its marks in w->s. The first takes most calls:
+ * those that open or close a frame and do nothing else. It returns false, having done nothing, for
+ * other rows; else *good gets what record() returns. INVARIANT: it does what the second would do.
+ */
+bool style_walk_call(struct style_walk *w, struct style_task *t, const struct spur_event *row,
+		     bool *good);
+/* Takes any row. Returns false if out of memory. */
+bool style_walk_row(struct style_walk *w, struct style_task *t, const struct spur_event *row);
 /*
  * SPEC uftrace/open-end: where a task's last record is a perf event, its functions end with the
  * last of all perf events
