@@ -169,9 +169,9 @@ struct spur_format {
 	enum spur_status (*fields)(struct spur_trace *t, const struct spur_event *ev,
 				   struct spur_args *args);
 	/*
-	 * Returns the layout of the record, which lives as long as the trace, if fields() gives just
-	 * what the layout says; *raw gets the record's bytes. Returns NULL if the fields have to be
-	 * decoded. NULL: always. Thread-safe.
+	 * Returns the layout of the record, which lives as long as the trace, if fields() gives
+	 * just what the layout says; *raw gets the record's bytes. Returns NULL if the fields have
+	 * to be decoded. NULL: always. Thread-safe.
 	 */
 	const struct record_layout *(*layout)(struct spur_trace *t, const struct spur_event *ev,
 					      const uint8_t **raw);

@@ -1,7 +1,7 @@
 /*
- * The quick half of the walk (style/uftrace/text/walk.h) does what the full one does: after each row
- * of all recorded uftrace data, of damaged copies, and of rows that are marked, tasks and frames are
- * the same, and so is what record() sees.
+ * The quick half of the walk (style/uftrace/text/walk.h) does what the full one does: after each
+ * row of all recorded uftrace data, of damaged copies, and of rows that are marked, tasks and
+ * frames are the same, and so is what record() sees.
  */
 #include "unit/pass_run.h"
 
