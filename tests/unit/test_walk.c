@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "flow/open.h"
 #include "flow/pipe.h"
-#include "style/uftrace/text/walk.h"
+#include "style/uftrace/text/walk.c"
 
 enum { COPIES = 20, FLIPS = 12, MARKED = 16 };
 

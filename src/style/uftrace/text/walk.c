@@ -37,7 +37,8 @@ static bool is_hidden(const struct style_walk *w, struct style_task *t,
 	return w->plain ? w->s->marks & ROW_UNSEEN : style_is_hidden(w->s, t, row);
 }
 
-bool style_walk_row(struct style_walk *w, struct style_task *t, const struct spur_event *row)
+/* Takes any row. Returns false if out of memory. */
+static bool style_walk_row(struct style_walk *w, struct style_task *t, const struct spur_event *row)
 {
 	const bool hidden = style_is_outside(w->s, t, row) || is_hidden(w, t, row);
 	style_consume(w->s, t, row);
@@ -103,8 +104,13 @@ static inline bool is_usual(const struct style_walk *w, const struct style_task 
 	       !t->lost_seen && !t->hidden && s->started && (uint64_t)row->ts >= s->start;
 }
 
-bool style_walk_call(struct style_walk *w, struct style_task *t, const struct spur_event *row,
-		     bool *good)
+/*
+ * Takes most calls: those that open or close a frame and do nothing else. Returns false, having
+ * done nothing, for other rows; else *good gets what record() returns. INVARIANT: it does what
+ * style_walk_row() would do.
+ */
+static bool style_walk_call(struct style_walk *w, struct style_task *t,
+			    const struct spur_event *row, bool *good)
 {
 	struct style *s = w->s;
 

@@ -29,15 +29,6 @@ struct style_walk {
 /* For pipe_run_marked(). */
 bool style_walk_rows(void *walk, struct marked_rows rows);
 /*
- * The two halves of style_walk_rows(), of a row with its marks in w->s. The first takes most calls:
- * those that open or close a frame and do nothing else. It returns false, having done nothing, for
- * other rows; else *good gets what record() returns. INVARIANT: it does what the second would do.
- */
-bool style_walk_call(struct style_walk *w, struct style_task *t, const struct spur_event *row,
-		     bool *good);
-/* Takes any row. Returns false if out of memory. */
-bool style_walk_row(struct style_walk *w, struct style_task *t, const struct spur_event *row);
-/*
  * SPEC uftrace/open-end: where a task's last record is a perf event, its functions end with the
  * last of all perf events
  */
