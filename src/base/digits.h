@@ -42,6 +42,57 @@ static inline char *put_decimal(char *w, uint64_t v)
 #endif
 }
 
+/* Eight hexadecimal digits of `v` as bytes from 0 to 15, the first digit in the lowest byte. */
+static inline uint64_t hex_eight(uint32_t v)
+{
+	/* Halves of four digits, in 32 bits each; then pairs in 16 bits, then digits in 8. */
+	uint64_t d = (uint64_t)v >> 16 | (uint64_t)(v & 0xFFFF) << 32;
+
+	d = (d >> 8 & 0x000000FF000000FF) | (d & 0x000000FF000000FF) << 16;
+	return (d >> 4 & 0x000F000F000F000F) | (d & 0x000F000F000F000F) << 8;
+}
+
+/* The characters of digits from 0 to 15. */
+static inline uint64_t hex_chars(uint64_t digits)
+{
+	const uint64_t letters = (digits + 0x0606060606060606) >> 4 & 0x0101010101010101;
+
+	return digits + 0x3030303030303030 + letters * ('a' - '0' - 10);
+}
+
+/* Writes a hexadecimal number as put_hex() does. Requires room for 24 bytes. */
+static inline char *put_hex_digits(char *w, uint64_t v)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	const uint64_t low = hex_eight((uint32_t)v), high = hex_eight((uint32_t)(v >> 32));
+	const uint64_t first = v >> 32 ? high : low;
+	/* The last digit is always written. */
+	const unsigned zeros = (unsigned)__builtin_ctzll(first | (uint64_t)1 << 56) / 8;
+	const uint64_t text = hex_chars(first) >> 8 * zeros, rest = hex_chars(low);
+
+	memcpy(w, &text, sizeof(text));
+	w += sizeof(text) - zeros;
+	memcpy(w, &rest, sizeof(rest));
+	return w + (v >> 32 ? sizeof(rest) : 0);
+#else
+	return put_hex(w, v);
+#endif
+}
+
+/* Writes the eight digits of a hexadecimal number, with leading zeros. */
+static inline char *put_hex_eight(char *w, uint32_t v)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	const uint64_t text = hex_chars(hex_eight(v));
+
+	memcpy(w, &text, sizeof(text));
+#else
+	for (int i = 0; i < 8; i++)
+		w[i] = "0123456789abcdef"[v >> (28 - 4 * i) & 15];
+#endif
+	return w + 8;
+}
+
 /* Writes the nine digits of v < 10^9, with leading zeros. */
 static inline char *put_nine_digits(char *w, uint32_t v)
 {

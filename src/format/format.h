@@ -9,6 +9,7 @@
 #include "base/out.h"
 #include "base/source.h"
 #include "format/copy.h"
+#include "model/layout.h"
 #include "model/symbol/sites.h"
 #include "model/trace.h"
 
@@ -167,6 +168,13 @@ struct spur_format {
 	/* Decodes the raw record's fields, for `spur dump`. Thread-safe. */
 	enum spur_status (*fields)(struct spur_trace *t, const struct spur_event *ev,
 				   struct spur_args *args);
+	/*
+	 * Returns the layout of the record, which lives as long as the trace, if fields() gives
+	 * just what the layout says; *raw gets the record's bytes. Returns NULL if the fields have
+	 * to be decoded. NULL: always. Thread-safe.
+	 */
+	const struct record_layout *(*layout)(struct spur_trace *t, const struct spur_event *ev,
+					      const uint8_t **raw);
 	/*
 	 * Adds to *place, which format_place() has filled from the row, what the row cannot hold:
 	 * lengths of 4 GiB and more, bits, the bytes, the origin. NULL: the bytes are not

@@ -603,6 +603,7 @@ static bool read_all(struct uftrace *u, struct source *src, const char *src_name
 	ok = uftrace_read_maps(u) && add_dats(u, &dats, src, src_name);
 	if (ok && u->guess_order)
 		guess_order(u);
+	uftrace_make_layouts(u);
 	ok = ok && uftrace_read_specs(u) && uftrace_read_events(u);
 	read_default_opts(u);
 	uftrace_slurp(u, "note.txt", &u->d.note);
@@ -949,6 +950,7 @@ const struct spur_format spur_format_uftrace = {
 	.next = next_rows,
 	.args = uftrace_args,
 	.fields = uftrace_fields,
+	.layout = uftrace_layout,
 	.place = uftrace_place,
 	.ticks = uftrace_ticks,
 	.schema = uftrace_schema,

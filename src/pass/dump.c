@@ -7,19 +7,33 @@
  * files) are kept and shown by offset at the end. A filter that needs the merged order gives the
  * merged order.
  */
+#include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "pass/dump.h"
+#include "base/digits.h"
 #include "flow/args.h"
+#include "pass/dump.h"
 #include "pass/pass.h"
 #include "render/frag.h"
+#include "render/record.h"
 #include "render/value.h"
 
 enum {
 	KIND_WIDTH = 8,
+	LEN_WIDTH = 5,
 	BYTES_A_LINE = 16,
 	SHARED_ROWS = 1 << 28,
+	HEAD_ROOM = 96, /* of a line, with its longest numbers */
+	KIND_TEXT = 32, /* bytes for the name of a kind and what stands around it */
+	SHORT_TEXT = 4096, /* names up to this are copied at once */
+};
+
+/* The name of a kind with what stands between a row's length and its name. */
+struct kind_text {
+	uint32_t len;
+	char text[KIND_TEXT];
 };
 
 struct dump {
@@ -35,7 +49,10 @@ struct dump {
 	size_t nshared, cap;
 	struct frag_table *titles; /* names of rows by string id */
 	struct frag_user title;
+	struct out file; /* in JSON: what stands before an offset in the lines of this stream */
 	struct value_writer values;
+	struct record_pen pen;
+	struct kind_text kinds[SPUR_KINDS];
 };
 
 static void make_title(const void *self, const struct spur_event *row, struct frag *f,
@@ -88,16 +105,49 @@ static bool dump_fields(struct dump *d, const struct spur_event *row)
 			  : trace_args(d->trace, row, &d->args)) != SPUR_FAIL;
 }
 
+static void make_kinds(struct dump *d)
+{
+	for (unsigned i = 0; i < SPUR_KINDS; i++) {
+		struct kind_text *const k = &d->kinds[i];
+		const char *const name = spur_kind_name(i);
+		const int n =
+			d->json ? snprintf(k->text, sizeof(k->text),
+					   ",\"kind\":\"%s\",\"name\":", name)
+				: snprintf(k->text, sizeof(k->text), "  %-*s ", KIND_WIDTH, name);
+
+		assert(n > 0 && n < KIND_TEXT);
+		k->len = (uint32_t)n;
+	}
+}
+
+/* Copies the text of a whole kind_text: KIND_TEXT bytes of room. */
+static inline char *put_kind(const struct dump *d, char *p, const struct spur_event *row)
+{
+	const struct kind_text *const k = &d->kinds[row->kind];
+
+	assert(row->kind < SPUR_KINDS);
+	memcpy(p, k->text, sizeof(k->text));
+	return p + k->len;
+}
+
+/* From the offset to the name: `496,"len":16,"kind":"BEGIN","name":`. Room: HEAD_ROOM. */
+static char *put_json_head(const struct dump *d, char *p, const struct spur_event *row)
+{
+	p = put_literal(put_u64(p, row->off), ",\"len\":");
+	return put_kind(d, put_u64(p, row->len), row);
+}
+
 static void dump_json(struct dump *d, const struct spur_event *row)
 {
-	const struct spur_stream *s = trace_stream(d->trace, row->stream);
 	const uint8_t *raw = dump_raw(d, row);
 	struct out *o = d->out;
+	char *p;
 
-	out_str(o, "{\"stream\":");
-	out_json(o, s ? s->path : "", s ? strlen(s->path) : 0);
-	out_printf(o, ",\"off\":%llu,\"len\":%u,\"kind\":\"%s\",\"name\":",
-		   (unsigned long long)row->off, row->len, spur_kind_name(row->kind));
+	out_part(o, &d->file, 0, d->file.len);
+	p = out_room(o, HEAD_ROOM);
+	if (!p)
+		return;
+	out_to(o, put_json_head(d, p, row));
 	dump_title(d, row);
 	out_str(o, ",\"fields\":");
 	args_json(&d->values, &d->args, false, o);
@@ -109,41 +159,54 @@ static void dump_json(struct dump *d, const struct spur_event *row)
 	out_str(o, "}\n");
 }
 
-/* Offset, length, kind: `0x000001f0    16  BEGIN    ` */
-static void dump_head(struct out *o, const struct spur_event *row)
+/* Offset, length, kind: `0x000001f0    16  BEGIN    `. Room: HEAD_ROOM. */
+static char *put_head(const struct dump *d, char *p, const struct spur_event *row)
 {
-	const char *kind = spur_kind_name(row->kind);
-	const size_t len = strlen(kind);
-	char *p = out_room(o, 64), *const start = p;
+	p = put_literal(p, "0x");
+	if (row->off >> 32)
+		p = put_hex_eight(p, (uint32_t)(row->off >> 32));
+	p = put_hex_eight(p, (uint32_t)row->off);
+	*p++ = ' ';
+	if (row->len >= 10 && row->len < 100) {
+		p = put_literal(p, "   ");
+		*p++ = (char)('0' + row->len / 10);
+		*p++ = (char)('0' + row->len % 10);
+	} else {
+		p = put_u64_w(p, row->len, LEN_WIDTH);
+	}
+	return put_kind(d, p, row);
+}
 
-	if (!p)
-		return;
-	*p++ = '0';
-	*p++ = 'x';
-	for (int shift = row->off >> 32 ? 60 : 28; shift >= 0; shift -= 4)
-		*p++ = "0123456789abcdef"[row->off >> shift & 15];
-	*p++ = ' ';
-	p = put_u64_w(p, row->len, 5);
-	memset(p, ' ', KIND_WIDTH + 3);
-	memcpy(p + 2, kind, len);
-	p += 2 + (len < KIND_WIDTH ? KIND_WIDTH : len);
-	*p++ = ' ';
-	o->len += (size_t)(p - start);
+/* The rows of another stream begin: a line with its file's name, or what each line begins with. */
+static void dump_stream(struct dump *d, const struct spur_event *row)
+{
+	const struct spur_stream *s = trace_stream(d->trace, row->stream);
+	const char *path = s ? s->path : "";
+
+	if (d->json) {
+		out_clear(&d->file);
+		out_str(&d->file, "{\"stream\":");
+		out_json(&d->file, path, strlen(path));
+		out_str(&d->file, ",\"off\":");
+		if (d->file.error && !d->out->error)
+			d->out->error = d->file.error;
+	} else {
+		out_str(d->out, d->stream == SPUR_NONE ? "" : "\n");
+		out_safe(d->out, path, strlen(path));
+		out_str(d->out, ":\n");
+	}
+	d->stream = row->stream;
 }
 
 static void dump_text(struct dump *d, const struct spur_event *row)
 {
-	const struct spur_stream *s = trace_stream(d->trace, row->stream);
 	const uint8_t *raw = dump_raw(d, row);
 	struct out *o = d->out;
+	char *p = out_room(o, HEAD_ROOM);
 
-	if (row->stream != d->stream) {
-		out_str(o, d->stream == SPUR_NONE ? "" : "\n");
-		out_safe(o, s ? s->path : "", s ? strlen(s->path) : 0);
-		out_str(o, ":\n");
-		d->stream = row->stream;
-	}
-	dump_head(o, row);
+	if (!p)
+		return;
+	out_to(o, put_head(d, p, row));
 	dump_title(d, row);
 	if (d->args.count) {
 		out_str(o, "  ");
@@ -156,6 +219,37 @@ static void dump_text(struct dump *d, const struct spur_event *row)
 			 " ");
 		out_char(o, '\n');
 	}
+}
+
+/*
+ * Writes the line of a record that has a layout. Returns false, with nothing written, if its fields
+ * have to be decoded. INVARIANT: both ways write the same bytes.
+ */
+static bool dump_layout(struct dump *d, const struct spur_event *row)
+{
+	const struct spur_format *f = d->trace->format;
+	const uint8_t *raw;
+	const struct record_layout *l =
+		f->layout && !d->verbose ? f->layout(d->trace, row, &raw) : NULL;
+	const struct record_program *program = l ? record_program(&d->pen, l) : NULL;
+	const struct frag *title;
+	char *p;
+
+	if (!program)
+		return false;
+	title = frag_get(d->titles, row->name, row, &d->title);
+	if (!title || title->len > SHORT_TEXT || d->file.len > SHORT_TEXT)
+		return false;
+	p = out_room(d->out, 2 * (SHORT_TEXT + FRAG_PIECE) + HEAD_ROOM + RECORD_ROOM);
+	if (!p)
+		return true;
+	p = d->json ? put_json_head(d, put_text(p, d->file.buf, d->file.len), row)
+		    : put_head(d, p, row);
+	p = put_frag(p, title);
+	p = d->json ? put_literal(p, ",\"fields\":") : put_literal(p, "  ");
+	p = record_put(&d->pen, program, raw, row->len, p);
+	out_to(d->out, d->json ? put_literal(p, "}\n") : put_literal(p, "\n"));
+	return true;
 }
 
 /*
@@ -178,6 +272,10 @@ static bool dump_row(struct dump *d, const struct spur_event *row, enum spur_sta
 		return true;
 	d->shown++;
 	d->last = *row;
+	if (row->stream != d->stream)
+		dump_stream(d, row);
+	if (dump_layout(d, row))
+		return !d->out->error;
 	if (!dump_fields(d, row)) {
 		*st = SPUR_FAIL;
 		return false;
@@ -301,6 +399,11 @@ static enum spur_status dump_run(struct pass_env *env)
 	enum spur_status st;
 
 	d.titles = frag_new(make_title, &d);
+	out_to_memory(&d.file);
+	d.pen = (struct record_pen){ .values = &d.values,
+				     .form = d.json ? VALUE_JSON : VALUE_TEXT };
+	number_init(&d.pen.big);
+	make_kinds(&d);
 	if (!d.titles ||
 	    !value_writer_open(&d.values, env->trace, d.json ? VALUE_JSON : VALUE_TEXT))
 		st = SPUR_FAIL;
@@ -312,6 +415,7 @@ static enum spur_status dump_run(struct pass_env *env)
 	mem_free(d.shared);
 	frag_free(d.titles);
 	frag_user_free(&d.title);
+	out_free(&d.file);
 	value_writer_close(&d.values);
 	spur_args_free(&d.args);
 	if (st == SPUR_FAIL)

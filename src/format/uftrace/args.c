@@ -31,6 +31,56 @@ void uftrace_intern_names(struct uftrace *u)
 		ids[i] = trace_intern(u->t, names[i]);
 }
 
+/* --- layouts --- */
+
+static const char *const record_types[] = { "ENTRY", "EXIT", "LOST", "EVENT" };
+
+/* The fields that uftrace_fields() gives to an ENTRY or EXIT. */
+static struct record_layout layout_make(const struct uftrace *u, bool exit, bool payload)
+{
+	const struct uftrace_names *n = &u->names;
+
+	return (struct record_layout){
+		.number = (uint32_t)exit | (uint32_t)payload << 1,
+		.size = RECORD,
+		.count = payload ? 7 : 6,
+		.swap = u->swap,
+		.fields = {
+			{ .name = n->time, .kind = LAYOUT_NUMBER, .mask = UINT64_MAX },
+			{ .name = n->type, .kind = LAYOUT_TEXT, .text = record_types[exit] },
+			{ .name = n->more, .kind = LAYOUT_DIGIT, .at = RECORD_AT_WORD, .shift = 2,
+			  .mask = 1 },
+			{ .name = n->magic, .kind = LAYOUT_DIGIT, .at = RECORD_AT_WORD, .shift = 3,
+			  .mask = 7 },
+			{ .name = n->depth, .kind = LAYOUT_NUMBER, .at = RECORD_AT_WORD,
+			  .shift = DEPTH_SHIFT, .mask = DEPTH_MASK },
+			{ .name = n->addr, .kind = LAYOUT_HEX, .at = RECORD_AT_WORD,
+			  .shift = ADDRESS_SHIFT, .mask = UINT64_MAX },
+			{ .name = n->payload, .kind = LAYOUT_REST },
+		},
+	};
+}
+
+void uftrace_make_layouts(struct uftrace *u)
+{
+	for (unsigned i = 0; i < LAYOUTS; i++)
+		u->layouts[i] = layout_make(u, i & 1, i >> 1);
+}
+
+/* The reader makes rows of these kinds, in a task's own file, of ENTRY and EXIT only. */
+const struct record_layout *uftrace_layout(struct spur_trace *t, const struct spur_event *ev,
+					   const uint8_t **raw)
+{
+	const struct uftrace *u = t->state;
+
+	if (!kind_is_call(ev->kind) || ev->len < RECORD || uftrace_is_side(u, ev->stream))
+		return NULL;
+	*raw = uftrace_raw(u, ev);
+	if (!*raw)
+		return NULL;
+	return &u->layouts[(ev->kind == SPUR_END_SPAN) + 2 * (ev->len > RECORD)];
+}
+
 /* The bytes of an EVENT's payload, after its length; fewer where it was cut. */
 static struct text event_payload(const struct uftrace *u, const struct spur_event *ev)
 {
@@ -236,7 +286,6 @@ enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
 enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev,
 				struct spur_args *args)
 {
-	static const char *const types[] = { "ENTRY", "EXIT", "LOST", "EVENT" };
 	struct uftrace *u = t->state;
 	const uint8_t *p = uftrace_raw(u, ev);
 	uint64_t w;
@@ -258,7 +307,7 @@ enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *e
 		return SPUR_WARN;
 	w = load64(p + RECORD_AT_WORD, u->swap);
 	args_u64(args, u->names.time, load64(p, u->swap), SPUR_SHOW_PLAIN);
-	args_literal(args, u->names.type, types[w & RECORD_TYPE_MASK]);
+	args_literal(args, u->names.type, record_types[w & RECORD_TYPE_MASK]);
 	args_u64(args, u->names.more, w >> 2 & 1, SPUR_SHOW_PLAIN);
 	args_u64(args, u->names.magic, w >> 3 & 7, SPUR_SHOW_PLAIN);
 	args_u64(args, u->names.depth, w >> DEPTH_SHIFT & DEPTH_MASK, SPUR_SHOW_PLAIN);

@@ -168,6 +168,7 @@ struct uftrace {
 	size_t nslurped, slurped_cap;
 	struct source *borrowed; /* the trace's own source: not closed here */
 	struct uftrace_names names;
+	struct record_layout layouts[LAYOUTS]; /* of ENTRY, EXIT, and both with payload */
 	uint32_t extern_feed; /* the feed of extern.dat; SPUR_NONE: no such file */
 	struct uftrace_feed over; /* stands for the state of each feed that has ended */
 };
@@ -421,6 +422,11 @@ enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
 			      struct spur_args *args);
 enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev,
 				struct spur_args *args);
+/* Fills u->layouts, when the byte order is known. */
+void uftrace_make_layouts(struct uftrace *u);
+/* See struct spur_format. */
+const struct record_layout *uftrace_layout(struct spur_trace *t, const struct spur_event *ev,
+					   const uint8_t **raw);
 /* Returns the record's bytes, or NULL if they are not available. */
 const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev);
 

@@ -1,8 +1,8 @@
 /* The call graph of each session, or from one function. */
 #include <stdlib.h>
 
-#include "style/uftrace/text/args.h"
 #include "style/uftrace/graph/graph.h"
+#include "style/uftrace/text/args.h"
 
 enum call_column {
 	CALL_TOTAL,
@@ -34,6 +34,7 @@ static const uint8_t default_columns[] = { CALL_TOTAL };
 enum {
 	MAX_FRAMES = 1 << 22, /* of all backtraces */
 	MAX_LEVELS = 1024, /* of lines in front of a name: further ones are not drawn */
+	RECENT_SESSIONS = 64,
 };
 
 #define NO_BACKTRACE UINT32_MAX
@@ -67,6 +68,13 @@ struct task_place {
 	bool lost; /* the last was the notice of a loss */
 };
 
+/* The session that a task was last found in, for a range of times. */
+struct recent_session {
+	int64_t tid;
+	uint64_t from, until;
+	struct session_graph *graph; /* NULL: none */
+};
+
 struct graph {
 	struct style *s;
 	struct session_graph *graphs; /* in the order of printing */
@@ -77,6 +85,7 @@ struct graph {
 	bool cut; /* backtraces are missing */
 	struct task_place *places; /* by task */
 	size_t places_cap;
+	struct recent_session recent[RECENT_SESSIONS]; /* by the task's index */
 	struct style_fields fields;
 	const char *root; /* NULL: the whole program */
 	uint32_t root_name; /* its string id */
@@ -178,19 +187,26 @@ static bool add_graphs(struct graph *g)
 	return good;
 }
 
+/* INVARIANT: a task that is remembered is in this session at all times of the range. */
 static struct session_graph *graph_at(struct graph *g, const struct style_task *t, uint64_t time,
 				      bool kernel)
 {
 	const struct uftrace_data *d = g->s->data;
+	struct recent_session *const r = &g->recent[(size_t)(t - g->s->tasks) % RECENT_SESSIONS];
 	const struct uftrace_session *s;
 	const struct map64_slot *slot;
 
 	if (!d || !d->nsessions)
 		return &g->graphs[0];
-	s = uftrace_session_at(d, t->tid, time);
-	if (!s && kernel)
-		s = &d->sessions[0];
+	if (r->graph && r->tid == t->tid && time >= r->from && time < r->until)
+		return r->graph;
+	r->tid = t->tid;
+	s = uftrace_session_span(d, t->tid, time, &r->from, &r->until);
 	slot = s ? map64_find(&g->index, (uint64_t)(s - d->sessions)) : NULL;
+	r->graph = slot ? &g->graphs[slot->value - 1] : NULL;
+	if (s || !kernel)
+		return r->graph;
+	slot = map64_find(&g->index, 0);
 	return slot ? &g->graphs[slot->value - 1] : NULL;
 }
 

@@ -1,4 +1,5 @@
 /* Calls, total and self times by function name. */
+#include <assert.h>
 #include <math.h>
 
 #include "style/uftrace/report/report.h"
@@ -35,6 +36,8 @@ static const uint8_t self_columns[] = { REPORT_SELF_AVG, REPORT_SELF_MIN, REPORT
 
 struct functions {
 	struct report *r;
+	uint32_t *nodes; /* by class: 1 + the node of its name; 0: not known */
+	size_t nodes_cap;
 	uint32_t schedule, preempted; /* string ids */
 };
 
@@ -73,6 +76,36 @@ static bool add_frame(struct functions *f, struct style_task *t, const struct st
 	return name && add_named(f, t, name, 0, time);
 }
 
+/* Learns the node of a class. Returns NULL if out of memory. */
+static struct report_node *class_node(struct functions *f, const struct spur_event *row)
+{
+	struct report_node *n = report_node(f->r, row->name);
+
+	if (!n || !mem_table_grow((void **)&f->nodes, &f->nodes_cap, (size_t)row->cls + 1,
+				  sizeof(*f->nodes), UINT32_MAX))
+		return NULL;
+	f->nodes[row->cls] = (uint32_t)(n - f->r->nodes) + 1;
+	n->name = row->name;
+	return n;
+}
+
+/* A call ends. All rows of a class have its name. */
+static bool add_call(struct functions *f, struct style_task *t, const struct spur_event *row)
+{
+	const uint32_t cls = row->cls;
+	struct report_node *n = cls < f->nodes_cap && f->nodes[cls]
+					? &f->r->nodes[f->nodes[cls] - 1]
+					: class_node(f, row);
+
+	if (!n)
+		return false;
+	assert(n->name == row->name);
+	n->cls = cls;
+	t->func = cls;
+	report_add(f->r, n, t, (uint64_t)row->ts);
+	return true;
+}
+
 static bool read_lost(struct functions *f, struct style_task *t, uint64_t time)
 {
 	for (; t->count >= t->user_count && t->count >= 0; t->count--) {
@@ -107,8 +140,7 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 				 fr->addr == UFTRACE_EV_SCHED_OUT ? f->schedule : f->preempted, 0,
 				 time);
 	default:
-		t->func = row->cls;
-		return add_named(f, t, row->name, row->cls, time);
+		return add_call(f, t, row);
 	}
 }
 
@@ -310,16 +342,21 @@ bool report_collect(struct report *r, struct pass_env *env)
 		.schedule = trace_intern(env->trace, "linux:schedule"),
 		.preempted = trace_intern(env->trace, "linux:schedule (pre-empted)"),
 	};
-	struct style_walk w = {
-		.s = r->s, .record = take, .end = read_end, .self = &f, .filter = env->filter
-	};
+	struct style_walk w = { .s = r->s,
+				.record = take,
+				.end = read_end,
+				.self = &f,
+				.filter = env->filter,
+				.ends_only = true };
+	const bool good =
+		f.schedule && f.preempted &&
+		pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL &&
+		!w.failed && style_walk_end(&w);
 
-	if (!f.schedule || !f.preempted ||
-	    pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) == SPUR_FAIL || w.failed ||
-	    !style_walk_end(&w))
-		return false;
-	finish(r);
-	return true;
+	mem_table_free(f.nodes, f.nodes_cap, sizeof(*f.nodes));
+	if (good)
+		finish(r);
+	return good;
 }
 
 enum spur_status report_functions(struct pass_env *env, struct style *s)

@@ -46,6 +46,12 @@ static void add_time(struct report_times *x, uint64_t ns, uint64_t begin, bool n
  */
 static bool is_nested(struct style *s, struct style_task *t, uint64_t addr)
 {
+	if (__builtin_expect(t->count <= 0 || (size_t)t->count <= t->cap, 1)) {
+		for (int32_t i = 0; i < t->count; i++)
+			if (t->frames[i].addr == addr)
+				return true;
+		return false;
+	}
 	for (int32_t i = 0; i < t->count; i++) {
 		const struct style_frame *f = style_frame_get(s, t, i);
 

@@ -22,6 +22,7 @@ struct style_walk {
 	const struct filter *filter; /* whose time range ends what is open; NULL: none does */
 	bool plain; /* levels are not limited, and exec() and longjmp() change nothing */
 	bool by_own_time; /* what is open ends with its task's last record; see style_walk_end() */
+	bool ends_only; /* begins of calls are of no interest to record() */
 	bool failed;
 };
 
