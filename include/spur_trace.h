@@ -337,9 +337,11 @@ static inline __attribute__((always_inline)) uint32_t spur_trace_look(struct spu
 }
 
 /* The same of a point with the name of that id, which is not asked for while the point is off. */
-#define SPUR_TRACE_LOOK_NAMED(SITE, STRING_ID)                                    \
-	(__builtin_expect(*__atomic_load_n(&(SITE).on, __ATOMIC_RELAXED) != 0, 0) \
-		 ? spur_trace_named(&(SITE), STRING_ID)                           \
+#define SPUR_TRACE_LOOK_NAMED(SITE, STRING_ID)                                           \
+	(__builtin_expect(__atomic_load_n(__atomic_load_n(&(SITE).on, __ATOMIC_ACQUIRE), \
+					  __ATOMIC_RELAXED) != 0,                        \
+			  0)                                                             \
+		 ? spur_trace_named(&(SITE), STRING_ID)                                  \
 		 : 0)
 
 static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_t *number)

@@ -255,8 +255,8 @@ CORE bool core_system_join(void);
  * calls of the system once in a while. Needs no lock.
  */
 CORE bool core_system_over(bool thorough);
-/* True if the recording is of a session. */
-CORE bool core_system_joined(void);
+/* The number of the session that the recording is of; 0: of none. */
+CORE uint32_t core_system_joined(void);
 /* The program ends a recording itself: it does not join the same session again. */
 CORE void core_system_leave(void);
 

@@ -197,8 +197,7 @@ NOT_TRACED static bool words_complete(const void *p, size_t n)
 
 	for (size_t i = 0; i < n; i += 4)
 		for (size_t k = 0; k < 4; k++)
-			bad[k] |= (lanes)(v[i + k] == 0) |
-				  (lanes)((v[i + k] & 15) == SPB_RESERVED);
+			bad[k] |= (lanes)(v[i + k] == 0) | (lanes)((v[i + k] & 15) == SPB_RESERVED);
 	bad[0] |= bad[1] | bad[2] | bad[3];
 	return !(bad[0][0] | bad[0][2]);
 }
@@ -456,6 +455,14 @@ static void session_set(const struct core_session *from)
 	memcpy((char *)&core_session + number, (const char *)from + number, sizeof(*from) - number);
 }
 
+/* Waits until no one uses the file without the lock. The recording's number is 0 by now. */
+static void users_wait(void)
+{
+	seam_fence_threads();
+	while (seam_load32(&core_users))
+		seam_yield();
+}
+
 int core_session_begin(void)
 {
 	struct core_session *const s = &core_session;
@@ -481,6 +488,7 @@ int core_session_begin(void)
 	core_system_unwatch();
 	if (!core_catalog_copy()) {
 		seam_store(&s->number, 0);
+		users_wait();
 		session_set(&(struct core_session){ .fd = -1 });
 		seam_unmap(h, SPB_HEADER);
 		seam_close(fd);
@@ -491,8 +499,11 @@ int core_session_begin(void)
 	return 0;
 }
 
-/* Ends the recording, but for the helper and what it uses. */
-static void session_complete(void)
+/*
+ * Ends the recording, but for the helper and what it uses. Returns the clocks at its end. Called
+ * with the lock.
+ */
+static struct core_pair session_complete(void)
 {
 	struct core_session *const s = &core_session;
 	const struct core_pair end = core_clock_pair();
@@ -505,18 +516,19 @@ static void session_complete(void)
 	seam_fence_threads();
 	for (struct core_thread *t = core_threads; t; t = t->next)
 		seam_store_pointer(&t->here->end, NULL);
-	while (seam_load32(&core_users))
-		seam_yield();
+	users_wait();
 	if (s->chunk_end) {
 		core_chunk_close(s->chunk_end - SPB_CHUNK_SIZE);
 		seam_unmap(s->chunk_end - SPB_CHUNK_SIZE, SPB_CHUNK_SIZE);
 	}
-	seam_copy(s->head + SPB_END_AT + 8, &end.mono, 16);
-	seam_store(s->head + SPB_END_AT, end.ticks);
+	return end;
 }
 
-/* `closed`: no one uses the file and its header any more. */
-static void session_forget(bool closed)
+/*
+ * `closed`: no one uses the file and its header any more. The file says last that it is complete:
+ * a process that is killed before has a file that `spur recover` cuts.
+ */
+static void session_forget(const struct core_pair *end, bool closed)
 {
 	struct core_session *const s = &core_session;
 
@@ -527,8 +539,11 @@ static void session_forget(bool closed)
 			seam_truncate(fd, chunk_offset(s->used));
 			seam_shut(fd);
 		}
-		seam_unmap(s->head, SPB_HEADER);
 	}
+	seam_copy(s->head + SPB_END_AT + 8, &end->mono, 16);
+	seam_store(s->head + SPB_END_AT, end->ticks);
+	if (closed)
+		seam_unmap(s->head, SPB_HEADER);
 	session_set(&(struct core_session){ .fd = -1 });
 	core_categories_list(NULL);
 	core_system_watch();
@@ -536,13 +551,15 @@ static void session_forget(bool closed)
 
 void core_session_end(void)
 {
-	session_complete();
-	session_forget(core_helper_stop());
+	const struct core_pair end = session_complete();
+
+	session_forget(&end, core_helper_stop());
 }
 
 void core_session_end_by_helper(void)
 {
-	session_complete();
+	const struct core_pair end = session_complete();
+
 	core_helper_retire();
-	session_forget(true);
+	session_forget(&end, true);
 }

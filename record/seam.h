@@ -20,6 +20,8 @@ enum { SEAM_WORDS = 1024 };
 enum { SEAM_LOOK_AGAIN = 64 };
 /* The disk is not asked for room for that long after it had none. */
 enum { SEAM_ASK_NS = 20000000 };
+/* How often it is looked at whether a session's process is alive. */
+enum { SEAM_ALIVE_NS = 900000000 };
 
 #include <errno.h>
 #include <fcntl.h>
@@ -374,15 +376,6 @@ static inline long seam_pwrite(int fd, const void *from, size_t size, uint64_t o
 	if (seam_exceeds_limit(off + size))
 		return -EFBIG;
 	return seam_call(SYS_pwrite64, fd, (long)from, (long)size, (long)off, 0, 0);
-}
-
-/* Copies bytes to the same place in another file. Returns how many; fewer than 1: an error. */
-static inline long seam_send(int to, int from, uint64_t off, size_t size)
-{
-	off_t at = (off_t)off;
-
-	seam_call(SYS_lseek, to, (long)off, SEEK_SET, 0, 0, 0);
-	return seam_call(SYS_sendfile, to, from, (long)&at, (long)size, 0, 0);
 }
 
 /* Waits while *p is `seen`, for `ms` at most. It may be shared with other processes. */

@@ -9,7 +9,7 @@
 
 #include "board.h"
 
-enum { ALIVE_MS = 900, PROGRAM_MOST = 1024 };
+enum { PROGRAM_MOST = 1024 };
 
 CORE_HERE uint32_t core_words[SEAM_WORDS] __attribute__((aligned(sizeof(core_words))));
 CORE_HERE bool core_watching;
@@ -105,7 +105,9 @@ void core_system_watch(void)
 	joined = 0;
 	if (!board || core_session.number)
 		return;
-	core_watching = seam_mirror(core_words, board + BOARD_PAGE * (1 + page), BOARD_PAGE);
+	/* If it fails, the words stay what they are, which may be another page of the board. */
+	if (seam_mirror(core_words, board + BOARD_PAGE * (1 + page), BOARD_PAGE))
+		core_watching = true;
 }
 
 void core_system_unwatch(void)
@@ -237,13 +239,13 @@ bool core_system_over(bool thorough)
 	if (!thorough)
 		return false;
 	now = seam_clock(CLOCK_MONOTONIC);
-	if (now - looked < (uint64_t)ALIVE_MS * 1000000)
+	if (now - looked < SEAM_ALIVE_NS)
 		return false;
 	looked = now;
 	return !session_alive();
 }
 
-bool core_system_joined(void)
+uint32_t core_system_joined(void)
 {
 	return joined;
 }

@@ -49,6 +49,31 @@ bool core_enter(void)
 	return true;
 }
 
+/* Moves `n` of a count to the header. Called with the lock. */
+static void lost_move(uint64_t *lost, uint64_t n)
+{
+	if (!n)
+		return;
+	core_file_lost(n);
+	/* In this order: a process that is killed in between has counted them. */
+	seam_fence();
+	seam_add(lost, 0 - n);
+}
+
+/*
+ * The same of what handlers of a thread lose that is in no list. If no recording is under way, a
+ * session has called their points: it is joined for the count. What is lost while this is tried in
+ * vain may be that of a session which begins meanwhile, and stays. Called with the lock.
+ */
+static void unlisted_move(void)
+{
+	const uint64_t own = seam_load(&core_own.lost), rest = seam_load(&core_unlisted_lost);
+
+	core_system_join();
+	lost_move(&core_own.lost, own);
+	lost_move(&core_unlisted_lost, rest);
+}
+
 void core_leave(void)
 {
 	core_unlock();
@@ -59,35 +84,21 @@ void core_leave(void)
 		core_own.busy = true;
 		seam_fence();
 		core_lock();
-		core_thread_lost(&core_own);
-		core_rest_lost();
+		unlisted_move();
 		core_unlock();
 		seam_fence();
 		core_own.busy = false;
 	}
 }
 
-/* Moves a count to the header. Called with the lock. */
-static void lost_move(uint64_t *lost)
-{
-	const uint64_t n = seam_load(lost);
-
-	if (!n)
-		return;
-	core_file_lost(n);
-	/* In this order: a process that is killed in between has counted them. */
-	seam_fence();
-	seam_add(lost, 0 - n);
-}
-
 void core_thread_lost(struct core_thread *t)
 {
-	lost_move(&t->lost);
+	lost_move(&t->lost, seam_load(&t->lost));
 }
 
 void core_rest_lost(void)
 {
-	lost_move(&core_unlisted_lost);
+	lost_move(&core_unlisted_lost, seam_load(&core_unlisted_lost));
 }
 
 static void thread_list(void)

@@ -59,9 +59,10 @@ static struct sim_options options_of(uint64_t seed, enum sim_mutant mutant)
 static const char *run_seed(uint64_t seed, enum sim_mutant mutant)
 {
 	const struct sim_options o = options_of(seed, mutant);
-	struct scenario s;
+	struct scenario s = { 0 };
 	unsigned others;
-	bool forks;
+	unsigned dumps;
+	bool forks, sessions;
 
 	sim_begin(&o);
 	s.events = 1 + (unsigned)sim_random(12);
@@ -70,12 +71,30 @@ static const char *run_seed(uint64_t seed, enum sim_mutant mutant)
 	s.chunks = 2 + (unsigned)sim_random(3);
 	s.strings = sim_random(3) == 0;
 	law_begin(s.mode == 1);
-	scenario_set(&s);
+	dumps = (unsigned)sim_random(4);
 	forks = o.full_at == SIM_NEVER && o.map_fails_at == SIM_NEVER && !sim_random(3);
-	others = forks ? 0 : (unsigned)sim_random(4);
+	sessions =
+		!forks && o.full_at == SIM_NEVER && o.map_fails_at == SIM_NEVER && !sim_random(2);
+	s.sessions = sessions ? 1 + (unsigned)sim_random(2) : 0;
+	s.session_steps = (unsigned)sim_random(400);
+	s.kills_session = (unsigned)sim_random(3);
+	scenario_set(&s);
+	others = forks || sessions ? 0 : (unsigned)sim_random(4);
 	sim_on_crash(check_crash);
-	sim_thread_add(scenario_first, scenario_handler);
+	sim_on_dump(check_dump);
+	if (sessions) {
+		sim_thread_add(scenario_find, NULL);
+		sim_run();
+		sim_thread_add(scenario_session, NULL);
+	}
+	sim_thread_add(sessions ? scenario_writer : scenario_first, scenario_handler);
 	sim_thread_add(scenario_writer, scenario_handler);
+	if (dumps == 1)
+		sim_thread_add(scenario_dump, NULL);
+	if (dumps == 2)
+		sim_thread_add(scenario_writer, scenario_dump);
+	if (dumps == 3)
+		sim_thread_add(scenario_snapshot, NULL);
 	if (others == 1)
 		sim_thread_add(scenario_switcher, NULL);
 	if (others == 2)
@@ -116,11 +135,12 @@ static void test_random(void **state)
 	}
 	print_message(
 		"%llu runs: %llu events in %llu steps, %llu crashes, %llu of them read by the "
-		"library, %llu recovered twice\n",
+		"library, %llu recovered twice, %llu dumps\n",
 		(unsigned long long)runs, (unsigned long long)done.events,
 		(unsigned long long)done.steps, (unsigned long long)check_counts.crashes,
 		(unsigned long long)check_counts.library,
-		(unsigned long long)check_counts.recoveries);
+		(unsigned long long)check_counts.recoveries,
+		(unsigned long long)check_counts.dumps);
 }
 
 /*

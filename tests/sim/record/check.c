@@ -198,6 +198,29 @@ void check_reading(enum sim_crash crash, enum law_moment moment)
 		sim_fail(wrong);
 }
 
+/* A dump has what was recorded before it, each event whole and once. */
+void check_dump(unsigned dump)
+{
+	const char *wrong;
+	size_t size;
+
+	law_read_begin();
+	parse(image, sim_dumped_image(image));
+	law_dump_live();
+	law_read_begin();
+	size = sim_dump_image(image);
+	parse(image, size);
+	wrong = law_dump_check(dump);
+	check_counts.dumps++;
+	if (!wrong && check_library && !sim_random(READS_OF)) {
+		law_read_begin();
+		read_image(size);
+		wrong = law_dump_check(dump);
+	}
+	if (wrong)
+		sim_fail(wrong);
+}
+
 void check_crash(void)
 {
 	static const enum sim_crash crashes[] = { SIM_KILL, SIM_REORDER, SIM_POWER };

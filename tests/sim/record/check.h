@@ -11,11 +11,13 @@
 /* Some readings are also made by the library's reader and after `spur recover`. */
 extern bool check_library;
 extern struct check_counts {
-	uint64_t crashes, library, recoveries;
+	uint64_t crashes, library, recoveries, dumps;
 } check_counts;
 
 /* Reads all files as they are after a crash, or at the end. */
 void check_reading(enum sim_crash crash, enum law_moment moment);
+/* Reads the dump that the running thread has made. */
+void check_dump(unsigned dump);
 /* A crash of a kind that chance decides, of each kind, and a kill. */
 void check_crash(void);
 void check_each_crash(void);

@@ -5,6 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../../record/board.h"
+#include "../../../src/format/spur/wire.h"
 
 enum {
 	FIRST_FD = 100,
@@ -13,10 +18,15 @@ enum {
 	NOTES = 1 << 16,
 	LOOSE = 128,
 	NAME_MOST = 64,
+	PIECE = 64, /* bytes that a thread reads of a file in one step */
 };
+
+static const char recordings[] = "recording/"; /* all other files are dumps, or the board */
+static const char board_name[] = "board";
 
 struct file {
 	char name[NAME_MOST];
+	bool dump;
 	size_t size;
 	uint8_t mapped[SIM_PROCESSES][PAGES];
 };
@@ -174,6 +184,11 @@ size_t disk_load(const char *from)
 	return (size_t)(from - begin);
 }
 
+size_t disk_size(int fd)
+{
+	return files[fd - FIRST_FD].size;
+}
+
 uint64_t disk_sizes(void)
 {
 	uint64_t hash = nfiles;
@@ -194,6 +209,47 @@ uint64_t disk_hash(void)
 }
 
 /* --- what a crash leaves --- */
+
+/* The number of the board's file, which is made if it is not there. */
+static unsigned board_file(void)
+{
+	for (unsigned i = 0; i < nfiles; i++)
+		if (strcmp(files[i].name, board_name) == 0)
+			return i;
+	if (nfiles == SIM_FILES)
+		abort();
+	strcpy(files[nfiles].name, board_name);
+	files[nfiles].dump = true;
+	files[nfiles].size = BOARD_SIZE;
+	return nfiles++;
+}
+
+struct board *sim_board(void)
+{
+	return (struct board *)(void *)bytes[board_file()];
+}
+
+int sim_open_board(void)
+{
+	return FIRST_FD + (int)board_file();
+}
+
+int sim_fstat(int fd, struct stat *to)
+{
+	(void)fd;
+	*to = (struct stat){ .st_mode = S_IFREG | 0600,
+			     .st_uid = geteuid(),
+			     .st_size = BOARD_SIZE,
+			     .st_blocks = BOARD_SIZE / SIM_SECTOR };
+	return 0;
+}
+
+void *sim_map_board(int fd, size_t size)
+{
+	void *const p = sim_map(fd, 0, size);
+
+	return p ? p : MAP_FAILED;
+}
 
 unsigned sim_files(void)
 {
@@ -241,11 +297,28 @@ static void power(unsigned file, uint8_t *to, size_t size)
 	}
 }
 
+static size_t plain_image(unsigned file, uint8_t *to)
+{
+	memcpy(to, bytes[file], files[file].size);
+	return files[file].size;
+}
+
+size_t sim_dump_image(uint8_t *to)
+{
+	return plain_image((unsigned)sim_running()->dump, to);
+}
+
+size_t sim_dumped_image(uint8_t *to)
+{
+	return plain_image((unsigned)sim_running()->dumped, to);
+}
+
 size_t sim_image(unsigned file, enum sim_crash crash, uint8_t *to)
 {
-	size_t size = files[file].size;
+	size_t size = files[file].dump ? 0 : plain_image(file, to);
 
-	memcpy(to, bytes[file], size);
+	if (!size)
+		return 0;
 	if (crash == SIM_REORDER)
 		for (unsigned i = 0; i < SIM_THREADS; i++)
 			for (unsigned j = 0; j < SIM_NESTED; j++)
@@ -262,20 +335,21 @@ size_t sim_image(unsigned file, enum sim_crash crash, uint8_t *to)
 
 int sim_open(const char *path, int flags)
 {
-	const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
-
 	sim_step_seen();
 	(void)flags;
-	if (strlen(name) < 4 || strcmp(name + strlen(name) - 4, ".spb") != 0)
+	if (strlen(path) < 4 || strcmp(path + strlen(path) - 4, ".spb") != 0)
 		return TEXT_FD;
 	for (unsigned i = 0; i < nfiles; i++)
-		if (strcmp(files[i].name, name) == 0) {
+		if (strcmp(files[i].name, path) == 0) {
 			errno = EEXIST;
 			return -1;
 		}
-	if (nfiles == SIM_FILES || strlen(name) >= NAME_MOST)
+	if (nfiles == SIM_FILES || strlen(path) >= NAME_MOST)
 		abort();
-	strcpy(files[nfiles].name, name);
+	strcpy(files[nfiles].name, path);
+	files[nfiles].dump = strncmp(path, recordings, sizeof(recordings) - 1) != 0;
+	if (files[nfiles].dump)
+		sim_running()->dump = (int)nfiles;
 	return FIRST_FD + (int)nfiles++;
 }
 
@@ -351,6 +425,8 @@ int sim_truncate(int fd, uint64_t size)
 	sim_step_seen();
 	if (sim_now()->mutant == SIM_TRUNCATED_SHORT)
 		size -= SIM_CHUNK;
+	if (size < was && !f->dump && sim_load_word((char *)bytes[fd - FIRST_FD] + SPB_END_AT))
+		sim_fail("a file is cut that says already that it is complete");
 	if (size < was) {
 		track_before(bytes[fd - FIRST_FD] + size, was - (size_t)size);
 		memset(bytes[fd - FIRST_FD] + size, 0, was - (size_t)size);
@@ -380,12 +456,113 @@ void sim_unmap(void *p, size_t size)
 	struct file *f;
 
 	sim_step_seen();
-	if (!disk_has(p, &off))
+	if (!disk_has(p, &off)) {
+		if (sim_is_private(p))
+			sim_unreserve(p, size);
 		return;
+	}
 	f = &files[(size_t)((uint8_t *)p - bytes[0]) / SIM_FILE_MOST];
 	for (size_t i = 0; i < size / SIM_PAGE; i++) {
 		if (!f->mapped[sim_process()][off / SIM_PAGE + i])
 			sim_fail("unmaps a page that is not mapped");
 		f->mapped[sim_process()][off / SIM_PAGE + i]--;
 	}
+}
+
+/* --- dumps: files that are read and written without a mapping --- */
+
+/* Stores bytes into memory or a file of which no other thread knows; or into a stack. */
+static void put(void *to, const void *from, size_t size)
+{
+	const bool tracked = sim_is_private(to) || disk_has(to, NULL);
+
+	if (tracked)
+		track_before(to, size);
+	memcpy(to, from, size);
+	if (tracked)
+		track_after(to, size);
+}
+
+/* True if the mutant answers for the disk; see SIM_MUTANTS. */
+static bool pread_mutant(struct context *c, void *to, size_t size, uint64_t off)
+{
+	const uint8_t *const from = bytes[c->dumped] + off;
+	uint8_t head[2 * SIM_WORD];
+
+	/* The number that the head had. */
+	if (sim.options.mutant == SIM_DUMP_REUSE_IGNORED && size == SIM_WORD) {
+		put(to, c->head + SPB_SEQUENCE_AT, size);
+		return true;
+	}
+	if (sim.options.mutant == SIM_DUMP_READ_ONCE && size == SIM_PAGE) {
+		if (c->read_to && c->read_off == off) {
+			put(to, c->read_to, size);
+			return true;
+		}
+		c->read_to = to;
+		c->read_off = off;
+	}
+	if (size != sizeof(head))
+		return false;
+	memcpy(head, from, size);
+	memcpy(c->head, from, size);
+	if (sim.options.mutant == SIM_DUMP_DESCRIPTORS_FIRST)
+		head[SPB_KIND_AT] ^= SPB_CHUNK_RECORDS ^ SPB_CHUNK_DESCRIPTORS;
+	else if (sim.options.mutant == SIM_DUMP_OPEN_SKIPPED && head[SPB_STATE_AT] == SPB_OPEN &&
+		 head[SPB_KIND_AT] == SPB_CHUNK_RECORDS)
+		memset(head, 0, sizeof(head));
+	else
+		return false;
+	put(to, head, size);
+	return true;
+}
+
+long sim_pread(int fd, void *to, size_t size, uint64_t off)
+{
+	struct context *const c = sim_running();
+	const size_t end = fd < FIRST_FD ? 0 : disk_size(fd),
+		     there = end > off ? end - (size_t)off : 0, n = size < there ? size : there;
+	/* Where all orders are tried, the words are seen for which threads race. */
+	const size_t piece = sim.options.explores ? SIM_WORD : PIECE;
+
+	sim_step();
+	if (fd < FIRST_FD)
+		return -EBADF;
+	c->dumped = fd - FIRST_FD;
+	if (n == size && pread_mutant(c, to, size, off))
+		return (long)n;
+	for (size_t at = 0; at < n; at += piece) {
+		const uint8_t *const from = bytes[fd - FIRST_FD] + off + at;
+		const size_t len = n - at < piece ? n - at : piece;
+
+		sim_step_at(from, len, false);
+		put((char *)to + at, from, len);
+	}
+	return (long)n;
+}
+
+long sim_pwrite(int fd, const void *from, size_t size, uint64_t off)
+{
+	struct file *const f = &files[fd - FIRST_FD];
+	uint8_t *const to = bytes[fd - FIRST_FD] + off;
+
+	assert(f->dump && off + size <= SIM_FILE_MOST);
+	sim_step();
+	if ((uintptr_t)from <= SIM_PAGE)
+		sim_fail("an access to address 0");
+	for (size_t at = 0; at < size; at += SIM_WORD) {
+		const size_t len = size - at < SIM_WORD ? size - at : SIM_WORD;
+
+		/* The live header, which the library has mapped. */
+		if (disk_has(from, NULL) && off + at == SPB_LOST_AT) {
+			sim_step_at((const char *)from + at, len, false);
+			disk_check((const char *)from + at, len);
+			if (sim.options.mutant == SIM_DUMP_LOST_SKIPPED)
+				continue;
+		}
+		put(to + at, (const char *)from + at, len);
+	}
+	if (f->size < off + size)
+		f->size = (size_t)(off + size);
+	return (long)size;
 }

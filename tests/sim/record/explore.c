@@ -302,8 +302,15 @@ static void context_hash(void)
 static uint64_t memory_hash(void)
 {
 	const struct track_point track = track_now();
-	const uint64_t all[] = { track.memory, track.disk,	disk_hash(),
-				 law_hash(),   sim.taken_again, sim.state };
+	const uint64_t all[] = {
+		track.memory,
+		track.disk,
+		disk_hash(),
+		law_hash(),
+		sim.taken_again,
+		sim.state,
+		(uint64_t)(uintptr_t)sim.mirrors[sim.process] + sim.session,
+	};
 
 	return track_hash(0, all, sizeof(all));
 }

@@ -10,6 +10,11 @@ enum { SIM_WORD = 8, SIM_LATE = 8, SIM_LATE_BYTES = 512, SIM_STACK = 64 << 10 };
 
 /* Of struct core_thread; defined where that is known. */
 extern const size_t sim_busy_at, sim_lost_at;
+/* The library's core_users and core_words. */
+extern const void *const sim_users;
+extern char *const sim_point_words;
+/* True if it is a word of the points, while the process looks at the board instead. */
+bool sim_is_mirrored(const void *p);
 
 /* Of mutants: a copy that waits for the store that should follow it. */
 struct late {
@@ -27,6 +32,10 @@ struct context {
 	uint64_t hash; /* of its stack, when it stopped last; only while exploring */
 	const char *pending; /* a plain store that the library does itself; NULL: none */
 	size_t pending_size;
+	int dump, dumped; /* the file that it made as a dump, and the one that is dumped */
+	const void *read_to; /* of mutants: where the last page went that was read for a dump */
+	uint64_t read_off; /* from where that was */
+	char head[16]; /* of the chunk that is read for a dump */
 	bool took; /* room within a page, for the event that is being recorded */
 	char old[16]; /* what was there */
 	struct late *late; /* SIM_LATE of them */
@@ -34,7 +43,7 @@ struct context {
 };
 
 /* Why a thread went back to the scheduler. */
-enum wish { WISH_SWITCH, WISH_HANDLER, WISH_CRASH, WISH_CHOICE, WISH_FAILED };
+enum wish { WISH_SWITCH, WISH_HANDLER, WISH_CRASH, WISH_CHOICE, WISH_DUMP, WISH_FAILED };
 
 struct thread {
 	bool exists, ended;
@@ -62,9 +71,13 @@ struct machine {
 	uint64_t steps, state, now, taken_again;
 	struct coroutine main;
 	void (*look)(void);
+	void (*look_at_dump)(unsigned dump);
+	unsigned dump; /* that is complete, when a thread stops by WISH_DUMP */
 	void (*end)(void *);
 	void (*before)(void), (*parent)(void), (*child)(void);
 	size_t nreserved;
+	const char *mirrors[SIM_PROCESSES]; /* what the words of points are; NULL: private ones */
+	bool session; /* its process is alive */
 };
 
 extern struct machine sim;
@@ -86,13 +99,15 @@ void sim_pending_end(struct context *c);
 void sim_leave(enum wish wish);
 /* memcpy(), of which the machine knows. */
 void *sim_memcpy(void *to, const void *from, size_t size);
+/* Memory from sim_reserve() that is not used any more. */
+void sim_unreserve(void *p, size_t size);
 /* A store that other threads wait for. */
 void sim_released(void);
 /*
  * The number of the word that has this byte, less than SIM_WORDS: of memory that is not in a file
  * or, as disk_has() says, in one.
  */
-enum { SIM_PRIVATE_WORDS = 1 << 15, SIM_WORDS = SIM_PRIVATE_WORDS + SIM_FILES * SIM_FILE_MOST / 8 };
+enum { SIM_PRIVATE_WORDS = 1 << 16, SIM_WORDS = SIM_PRIVATE_WORDS + SIM_FILES * SIM_FILE_MOST / 8 };
 size_t sim_word(const void *p);
 /* Calls the function with each part of the library's memory, and with the files. */
 void sim_each_memory(void (*call)(const char *p, size_t size));
@@ -131,6 +146,7 @@ enum { DISK_SAVED_MOST = 128 << 10 };
 size_t disk_save(char *to);
 size_t disk_load(const char *from);
 uint64_t disk_hash(void);
+size_t disk_size(int fd);
 /* Of what a reader sees. */
 uint64_t disk_sizes(void);
 

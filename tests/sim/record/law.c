@@ -6,11 +6,12 @@
 
 #include "inside.h"
 
-enum { LAW_FILES = 8 };
+enum { LAW_FILES = 8, LAW_DUMPS = 4, LAW_CHUNKS = 128 };
 enum { LAW_OWN = 16 }; /* events of a thread or handler while all orders are tried */
 
 struct event {
-	uint8_t thread, depth, file;
+	uint8_t thread, depth, file, process;
+	uint8_t before; /* dumps that began when it was recorded; bits */
 	bool started, tick, recorded, may_miss;
 };
 
@@ -22,14 +23,23 @@ static struct {
 	size_t gate; /* how many there were at the gate */
 	bool recording;
 	uint8_t file; /* recordings begun so far */
+	unsigned ndumps;
+	struct {
+		uint8_t process, file;
+		bool recording;
+		uint64_t lost, ticks;
+	} dumps[LAW_DUMPS];
 } now;
 static bool ring;
+static bool live[LAW_EVENTS]; /* the recording has it; for the check of a dump */
 
 static struct {
 	uint64_t events, ticks, lost, sum;
 	/* Events of the thread itself: the first one in each recording, and the last one. */
 	uint64_t first[SIM_THREADS][LAW_FILES], last[SIM_THREADS];
-	bool damage, torn, invented, twice, disorder;
+	uint64_t chunk; /* now */
+	uint64_t in_chunk[LAW_CHUNKS]; /* the last event of a thread itself in each chunk */
+	bool damage, torn, invented, twice, disorder, gap;
 } seen;
 
 void law_begin(bool is_ring)
@@ -62,6 +72,7 @@ uint64_t law_event(void)
 				    .thread = (uint8_t)sim_current(),
 				    .depth = (uint8_t)sim_depth(),
 				    .file = now.file,
+				    .process = (uint8_t)sim_process(),
 				    .may_miss = !now.recording };
 	now.started++;
 	if (n >= now.most)
@@ -97,6 +108,12 @@ void law_file(void)
 		abort();
 }
 
+void law_no_file(void)
+{
+	for (size_t i = 0; i < now.most; i++)
+		events[i].may_miss |= events[i].file == now.file;
+}
+
 bool law_is_recording(void)
 {
 	return now.recording;
@@ -105,6 +122,36 @@ bool law_is_recording(void)
 char law_text(uint64_t event, size_t at)
 {
 	return (char)('a' + (event * 7 + at * 3 + at / 26) % 26);
+}
+
+bool law_may_dump(void)
+{
+	return now.ndumps < LAW_DUMPS;
+}
+
+unsigned law_dump(uint64_t (*lost)(void))
+{
+	const bool in_thread = sim.in_thread;
+	const unsigned n = now.ndumps++;
+
+	if (n == LAW_DUMPS)
+		abort();
+	sim_pending_end(sim_running());
+	sim.in_thread = false;
+	now.dumps[n].lost = lost();
+	sim.in_thread = in_thread;
+	now.dumps[n].process = (uint8_t)sim_process();
+	now.dumps[n].file = now.file;
+	now.dumps[n].recording = now.recording;
+	now.dumps[n].ticks = 0;
+	for (size_t i = 0; i < now.most; i++) {
+		if (!events[i].recorded || events[i].may_miss ||
+		    events[i].process != now.dumps[n].process || events[i].file != now.file)
+			continue;
+		events[i].before |= (uint8_t)(1u << n);
+		now.dumps[n].ticks += events[i].tick;
+	}
+	return n;
 }
 
 size_t law_started(void)
@@ -144,6 +191,24 @@ void law_read_begin(void)
 	memset(times_read, 0, now.most * sizeof(*times_read));
 }
 
+void law_read_chunk(uint64_t sequence)
+{
+	seen.chunk = sequence;
+}
+
+/* True if an event is missing between two of a thread in one chunk. */
+static bool is_gap(size_t from, size_t to)
+{
+	for (size_t i = from; i + 1 < to; i++) {
+		const struct event *const e = &events[i];
+
+		if (e->thread == events[to - 1].thread && !e->depth && e->recorded && !e->tick &&
+		    !e->may_miss)
+			return true;
+	}
+	return false;
+}
+
 void law_read_event(uint64_t event, bool whole)
 {
 	struct event *e;
@@ -162,6 +227,11 @@ void law_read_event(uint64_t event, bool whole)
 	if (e->depth)
 		return;
 	seen.disorder |= event <= seen.last[e->thread];
+	if (seen.chunk && seen.chunk < LAW_CHUNKS) {
+		if (seen.in_chunk[seen.chunk])
+			seen.gap |= is_gap(seen.in_chunk[seen.chunk], event);
+		seen.in_chunk[seen.chunk] = event;
+	}
 	seen.last[e->thread] = event;
 	if (!seen.first[e->thread][e->file])
 		seen.first[e->thread][e->file] = event;
@@ -217,6 +287,59 @@ static uint64_t missing(void)
 		ticks += e->tick;
 	}
 	return n + (ticks > seen.ticks ? ticks - seen.ticks : 0);
+}
+
+void law_dump_live(void)
+{
+	for (size_t i = 0; i < now.most; i++)
+		live[i] = times_read[i];
+}
+
+/*
+ * What was recorded when a dump began and the recording still has is in the dump; unless a ring has
+ * overwritten them, all events of a thread up to its last one there are in it, or counted as lost.
+ */
+static const char *dump_lacks(unsigned n)
+{
+	const unsigned process = now.dumps[n].process, file = now.dumps[n].file;
+	uint64_t missing = 0, could = 0;
+
+	for (size_t i = 0; i < now.most; i++) {
+		const struct event *const e = &events[i];
+		const bool before = e->before >> n & 1;
+
+		could += e->started && e->process == process;
+		if (times_read[i] || e->tick)
+			continue;
+		if (before && live[i])
+			return "a dump lacks an event that the recording has";
+		missing += before ||
+			   (e->recorded && !e->may_miss && !e->depth && e->process == process &&
+			    e->file == file && i + 1 < seen.last[e->thread]);
+	}
+	/* Events of another recording may be in this one, or be lost there. */
+	if (!now.dumps[n].recording || !now.recording || now.file != file)
+		return NULL;
+	if (now.dumps[n].ticks > seen.ticks)
+		missing += now.dumps[n].ticks - seen.ticks;
+	if (!ring && missing > seen.lost + now.dumps[n].lost)
+		return "a dump lacks an event that it does not count as lost";
+	if (seen.lost > could - seen.events - seen.ticks + sim_taken_again())
+		return "a dump counts more events as lost than it lacks";
+	return NULL;
+}
+
+const char *law_dump_check(unsigned n)
+{
+	if (seen.invented || seen.twice)
+		return "a dump has an event that was never recorded, or one twice";
+	if (seen.torn || seen.damage)
+		return "a dump is damaged";
+	if (seen.disorder)
+		return "a dump has events of a thread that are not in order";
+	if (seen.gap && !seen.lost && !now.dumps[n].lost)
+		return "a chunk of a dump lacks an event between two others";
+	return dump_lacks(n);
 }
 
 const char *law_check(enum law_moment moment, uint64_t in_memory)

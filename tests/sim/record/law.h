@@ -26,7 +26,16 @@ uint64_t law_tick(void);
 void law_recording(bool on);
 /* The next recording begins, in a file of its own. */
 void law_file(void);
+/* No program has a file of the recording that ends: none of its events has to be anywhere. */
+void law_no_file(void);
 bool law_is_recording(void);
+/*
+ * A dump begins: what is recorded by now must be in it. `lost`: counts events that are lost in
+ * memory only. Returns the number of the dump.
+ */
+unsigned law_dump(uint64_t (*lost)(void));
+/* False if there were as many dumps as a run may have. */
+bool law_may_dump(void);
 /* The byte at a place in the text of an event. */
 char law_text(uint64_t event, size_t at);
 /* Events so far, and those of them that the library returned from. */
@@ -44,12 +53,18 @@ void law_read_begin(void);
 /* `whole`: its arguments are those of the event. */
 void law_read_event(uint64_t event, bool whole);
 void law_read_tick(void);
+/* What is read next is of the chunk with this number; 0: that is not known. */
+void law_read_chunk(uint64_t sequence);
 void law_read_lost(uint64_t n);
 void law_read_damage(void);
 /*
  * `in_memory`: events that are counted in memory only. Returns NULL, or what the reading violates.
  */
 const char *law_check(enum law_moment moment, uint64_t in_memory);
+/* What was read is in the recording now that a dump of it is complete. */
+void law_dump_live(void);
+/* Returns NULL, or what is wrong with the dump that was read. */
+const char *law_dump_check(unsigned dump);
 /* A number that two readings have in common if they found the same. */
 uint64_t law_read_sum(void);
 

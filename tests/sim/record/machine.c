@@ -10,7 +10,7 @@ enum {
 	KEY_SHIFT = 3, /* words have 8 bytes */
 	STEPS_MOST = 400000,
 	GLOBALS_MOST = 160 << 10,
-	RESERVED_MOST = 64 << 10,
+	RESERVED_MOST = 128 << 10,
 	CATALOG_MOST = 32 << 10,
 	STACK_MOST = 1 << 10, /* no more of it is used here */
 	LARGE = 1 << 20,
@@ -188,9 +188,28 @@ uint64_t sim_sum(const uint64_t *variable)
 	return n;
 }
 
+/* How much of what the library reserves it uses here. */
+static size_t reserved_size(size_t size)
+{
+	if (size > LARGE)
+		return CATALOG_MOST;
+	return size > SIM_CHUNK ? STACK_MOST : (size + SIM_WORD - 1) / SIM_WORD * SIM_WORD;
+}
+
+void sim_unreserve(void *p, size_t size)
+{
+	const size_t n = reserved_size(size);
+
+	track_before(p, n);
+	memset(p, 0, n);
+	track_after(p, n);
+	if ((char *)p + n == reserved + sim.nreserved)
+		sim.nreserved -= n;
+}
+
 void *sim_reserve(size_t size)
 {
-	const size_t n = size > LARGE ? CATALOG_MOST : STACK_MOST;
+	const size_t n = reserved_size(size);
 	char *const p = reserved + sim.nreserved;
 
 	sim_step();
@@ -241,6 +260,13 @@ void sim_gate(void)
 {
 	sim.threads[sim.current].gated = true;
 	sim_leave(WISH_SWITCH);
+}
+
+void sim_dumped(unsigned dump)
+{
+	sim_pending_end(sim_running());
+	sim.dump = dump;
+	sim_leave(WISH_DUMP);
 }
 
 void sim_open_gate(void)
@@ -355,6 +381,8 @@ void sim_access(const void *p, size_t size, bool write)
 	if ((uintptr_t)p <= NULL_PAGE)
 		sim_fail("an access to address 0");
 	disk_check(p, size);
+	if (sim_is_mirrored(p))
+		sim_fail("a plain access to words that are the board's");
 	if (!write)
 		return;
 	c = sim_running();
@@ -394,6 +422,8 @@ static void context_make(struct context *c, void (*body)(void))
 	c->pending = NULL;
 	c->took = false;
 	c->nlate = 0;
+	c->dump = c->dumped = 0;
+	c->read_to = NULL;
 	coroutine_make(&c->co, c->stack, SIM_STACK, context_run);
 }
 
@@ -457,6 +487,7 @@ void sim_fork(void (*body)(void))
 	disk_fence(sim.current);
 	memory_save(child);
 	disk_fork(sim.process, child);
+	sim.mirrors[child] = sim.mirrors[sim.process];
 	child_body = body;
 	t = thread_new(child, child_run, NULL);
 	memcpy(saved[child]->tls[t], tls[sim.current], SIM_TLS);
@@ -491,10 +522,13 @@ void sim_begin(const struct sim_options *options)
 	sim.holder = SIM_THREADS;
 	sim.failure = NULL;
 	sim.look = NULL;
+	sim.look_at_dump = NULL;
 	sim.steps = sim.taken_again = 0;
 	sim.state = options->seed;
 	sim.now = 1000000;
 	sim.nreserved = 0;
+	memset(sim.mirrors, 0, sizeof(sim.mirrors));
+	sim.session = false;
 	disk_begin();
 }
 
@@ -507,6 +541,11 @@ void sim_change(const struct sim_options *options)
 void sim_on_crash(void (*look)(void))
 {
 	sim.look = look;
+}
+
+void sim_on_dump(void (*look)(unsigned dump))
+{
+	sim.look_at_dump = look;
 }
 
 /* Chooses a thread that can run; SIM_THREADS: none can. */
@@ -557,7 +596,14 @@ void sim_go(unsigned thread)
 	t->spins = false;
 	sim_tls = tls[thread];
 	sim.in_thread = true;
-	coroutine_switch(&sim.main, &sim_running()->co);
+	do {
+		coroutine_switch(&sim.main, &sim_running()->co);
+		sim.in_thread = false;
+		if (sim.wish == WISH_DUMP)
+			sim.look_at_dump(sim.dump);
+		sim.in_thread = true;
+	} while (sim.wish == WISH_DUMP && !sim.failure);
+	sim.in_thread = false;
 	sim_tls = first_tls;
 	if (sim_running()->ended)
 		context_end(t);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -56,7 +57,15 @@ enum {
 	X(UNMAPPED_AT_ONCE, "a chunk is unmapped when it is full")                             \
 	X(TRUNCATED_SHORT, "the file is cut a chunk too early")                                \
 	X(TAKEN_BACK_SKIPPED, "a handler that found no room does not take back what it added") \
-	X(END_KEPT, "threads keep their page when the recording ends")
+	X(END_KEPT, "threads keep their page when the recording ends")                         \
+	X(USERS_MISSING, "those that use the file without the lock are not counted")           \
+	X(DUMP_OPEN_SKIPPED, "a dump leaves out chunks that are not full")                     \
+	X(DUMP_LOST_SKIPPED, "a dump does not say what the header says was lost")              \
+	X(DUMP_READ_ONCE, "a dump reads each page once")                                       \
+	X(DUMP_REUSE_IGNORED, "a dump keeps chunks that were used again meanwhile")            \
+	X(DUMP_DESCRIPTORS_FIRST, "a dump copies descriptors before records")                  \
+	X(BOARD_ON_FIRST, "a session is on before the board says which")                       \
+	X(BOARD_KEPT, "points look at the board while the program records")
 
 enum sim_mutant {
 #define X(name, text) SIM_##name,
@@ -95,6 +104,8 @@ void sim_change(const struct sim_options *options);
 void sim_thread_add(void (*body)(void), void (*handler)(void));
 /* Calls the function before some steps: a crash may happen there. */
 void sim_on_crash(void (*look)(void));
+/* Calls the function when sim_dumped() was called, with its number. */
+void sim_on_dump(void (*look)(unsigned dump));
 /* Runs all threads. Returns NULL if they end, or what is wrong. */
 const char *sim_run(void);
 /* Says what is wrong, and ends the run. Does not return if called in a thread of the machine. */
@@ -117,6 +128,8 @@ void sim_fork(void (*body)(void));
 uint64_t sim_taken_again(void);
 /* What is behind this happens after all stores before it: another system has been told. */
 void sim_acknowledge(void);
+/* The running thread has completed a dump: see sim_on_dump(). */
+void sim_dumped(unsigned dump);
 /* The memory that a thread has for itself in its process; NULL: no such thread. */
 const char *sim_thread_memory(unsigned thread);
 /* The sum of what a variable of the library is in all processes. */
@@ -126,6 +139,12 @@ void sim_gate(void);
 void sim_open_gate(void);
 /* From here on some allocations fail. */
 void sim_disk_full(int n);
+/* The board, as the process of a session has it mapped. */
+struct board *sim_board(void);
+/* Whether the process of the session is alive. */
+void sim_session_set(bool alive);
+/* Does what `spur snapshot` does with the recording of that descriptor: see sim_dumped(). */
+void sim_snapshot(int fd);
 /* Runs the helper until it waits. */
 void sim_settle(void);
 
@@ -138,8 +157,12 @@ enum sim_crash {
 };
 
 unsigned sim_files(void);
-/* Copies what the file has into `to`, of SIM_FILE_MOST bytes. Returns its size. */
+/* Copies what the file has into `to`, of SIM_FILE_MOST bytes. Returns its size; 0 for a dump. */
 size_t sim_image(unsigned file, enum sim_crash crash, uint8_t *to);
+
+/* The same of the file that the thread has made last as a dump, and of the file it was made of. */
+size_t sim_dump_image(uint8_t *to);
+size_t sim_dumped_image(uint8_t *to);
 
 /* --- the library's side: the seam, and what access.c calls --- */
 
@@ -169,12 +192,22 @@ int sim_prctl(int option, void *to);
 void sim_helper(void (*run)(void), uint32_t *id);
 uint32_t sim_tid(void);
 uint32_t sim_pid(void);
-/* NULL: the machine has no environment. */
 const char *sim_getenv(const char *name);
 void sim_once(void (*init)(void));
 int sim_key(void *key, void (*end)(void *));
 int sim_set(void *value);
 int sim_atfork(void (*before)(void), void (*parent)(void), void (*child)(void));
+
+/* The board of record/board.h, which all processes and the session's share. */
+int sim_open_board(void);
+void *sim_map_board(int fd, size_t size);
+int sim_fstat(int fd, struct stat *to);
+/* From here on the words that points test are these in the process; or private ones, of zeros. */
+bool sim_mirror(const void *from);
+void sim_replace(void *p, size_t size);
+bool sim_session_alive(void);
+/* True if the process looks at the board, and no thread of it has the lock. */
+bool sim_watches(void);
 
 int sim_open(const char *path, int flags);
 void sim_close(int fd);
@@ -186,6 +219,8 @@ int sim_truncate(int fd, uint64_t size);
 void *sim_map(int fd, uint64_t off, size_t size);
 void *sim_reserve(size_t size);
 void sim_unmap(void *p, size_t size);
+long sim_pread(int fd, void *to, size_t size, uint64_t off);
+long sim_pwrite(int fd, const void *from, size_t size, uint64_t off);
 
 /* --- between the parts of the machine --- */
 

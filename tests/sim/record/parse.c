@@ -209,6 +209,7 @@ static void tell(const struct record *r)
 	const uint64_t event = r->words ? number(r->p, 8) : 0;
 	bool whole = event != 0;
 
+	law_read_chunk(r->sequence);
 	if (strcmp(name, "tick") == 0) {
 		law_read_tick();
 	} else if (strcmp(name, "unnamed") == 0 || is_string(name, event)) {

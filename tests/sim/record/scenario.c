@@ -2,6 +2,7 @@
  * Threads that record events. Compiled like the library: every access is a step of the machine. So
  * nothing that belongs to the test is kept here.
  */
+#include "../../../record/board.h"
 #include "../../../record/core.h"
 
 #include "law.h"
@@ -9,6 +10,8 @@
 
 const size_t sim_busy_at = offsetof(struct core_thread, busy);
 const size_t sim_lost_at = offsetof(struct core_thread, lost);
+const void *const sim_users = &core_users;
+char *const sim_point_words = (char *)core_words;
 
 _Static_assert(SIM_TLS_OWN + sizeof(struct core_thread) <= SIM_TLS, "SIM_TLS is too small");
 _Static_assert(sizeof(struct spur_trace_place) <= SIM_TLS_OWN, "SIM_TLS_OWN is too small");
@@ -212,6 +215,123 @@ void scenario_pauser(void)
 	core_record(false);
 	core_record(true);
 	law_recording(true);
+}
+
+void scenario_dump(void)
+{
+	unsigned n;
+	int why;
+
+	if (!law_may_dump())
+		return;
+	n = law_dump(scenario_lost);
+	why = spur_trace_dump("dump");
+	if (why && why != ENODATA)
+		sim_fail("a dump fails");
+	if (!why)
+		sim_dumped(n);
+}
+
+/* --- sessions of several programs --- */
+
+void scenario_find(void)
+{
+	core_enter();
+	core_system_find();
+	core_leave();
+}
+
+/* What src/recorder/board.c does, of whose words it needs a few. */
+static void words_set(struct board *b, uint32_t value)
+{
+	enum { WORDS = 2 };
+
+	for (uint32_t page = 0; page < BOARD_PAGES; page++)
+		for (size_t i = 0; i < WORDS; i++)
+			if (!value || page != b->number % BOARD_TURNS)
+				seam_store32((char *)b + (size_t)BOARD_PAGE * (1 + page) +
+						     i * sizeof(uint32_t),
+					     value);
+}
+
+/*
+ * Returns false if the program may still be in the session before, or about to join it: what comes
+ * until it has left that is not recorded.
+ */
+static bool session_begin(struct board *b)
+{
+	static const char directory[] = "recording";
+	const bool early = sim_mutant() == SIM_BOARD_ON_FIRST;
+	const uint64_t magic = BOARD_MAGIC, size = (uint64_t)now.chunks * SIM_CHUNK;
+	bool watches;
+
+	sim_session_set(true);
+	words_set(b, 0);
+	seam_store32(&b->on, 0);
+	watches = sim_watches();
+	if (early) {
+		seam_copy(&b->magic, &magic, sizeof(magic));
+		seam_store32(&b->number, b->number + 1);
+		seam_store32(&b->on, 1);
+		words_set(b, 1);
+	}
+	seam_store32(&b->change, b->change | !early);
+	seam_copy(&b->magic, &magic, sizeof(magic));
+	if (!early)
+		seam_store32(&b->number, b->number + 1);
+	seam_store32(&b->mode, now.mode);
+	seam_copy(&b->size, &size, sizeof(size));
+	seam_copy(b->directory, directory, sizeof(directory));
+	seam_store32(&b->on, 1);
+	seam_store32(&b->change, b->change + !early);
+	words_set(b, 1);
+	law_file();
+	return watches;
+}
+
+void scenario_session(void)
+{
+	struct board *const b = sim_board();
+
+	for (unsigned i = 0; i < now.sessions; i++) {
+		const bool watches = session_begin(b);
+		bool joined = false;
+
+		for (unsigned k = 0; k < now.session_steps; k++) {
+			if (!law_is_recording() && (watches || joined))
+				law_recording(true);
+			joined |= core_system_joined() == b->number;
+			seam_fence();
+		}
+		law_recording(false);
+		if (!joined)
+			law_no_file();
+		if (i % 2 == now.kills_session) {
+			words_set(b, 0);
+			seam_store32(&b->on, 0);
+		}
+		sim_session_set(false);
+	}
+}
+
+void scenario_snapshot(void)
+{
+	const bool on = seam_load(&core_session.number);
+	const int fd = core_session.fd;
+	unsigned n;
+
+	/* The recording may have ended in between. */
+	if (!law_may_dump() || !on || fd < 0)
+		return;
+	n = law_dump(scenario_lost);
+	sim_snapshot(fd);
+	sim_dumped(n);
+}
+
+void scenario_gated_dump(void)
+{
+	sim_gate();
+	scenario_dump();
 }
 
 void scenario_forker(void)

@@ -18,6 +18,8 @@ struct scenario {
 	unsigned pages[SIM_THREADS];
 	bool begun[SIM_THREADS]; /* ... then an event in the next one; events behind the gate */
 	unsigned behind[SIM_THREADS];
+	/* Sessions, how long each is, and whether the first or the second one is killed (1, 0). */
+	unsigned sessions, session_steps, kills_session;
 	unsigned chunks; /* of a ring for each thread, or of a oneshot */
 };
 void scenario_set(const struct scenario *s);
@@ -34,6 +36,11 @@ void scenario_ender(void); /* ends the recording */
 void scenario_gated_switcher(void);
 void scenario_switcher(void); /* ends the recording, and starts another one */
 void scenario_pauser(void); /* has the recording switched off and on */
+void scenario_dump(void); /* dumps the recording; as a handler too */
+void scenario_gated_dump(void);
+void scenario_find(void); /* looks out for sessions */
+void scenario_session(void); /* a process that begins and ends sessions */
+void scenario_snapshot(void); /* a process that takes a snapshot */
 void scenario_forker(void); /* its child records too */
 /* After all threads have ended: ends the recording. */
 void scenario_last(void);

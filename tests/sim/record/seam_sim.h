@@ -25,7 +25,13 @@
 
 /* Chunks of two pages, so that few events fill one. */
 #define SPB_CHUNK_SIZE SIM_CHUNK
-enum { SEAM_WORDS = 256, SEAM_STRINGS = 16, SEAM_LOOK_AGAIN = 3, SEAM_ASK_NS = 8 };
+enum {
+	SEAM_WORDS = 1024,
+	SEAM_STRINGS = 16,
+	SEAM_LOOK_AGAIN = 3,
+	SEAM_ASK_NS = 8,
+	SEAM_ALIVE_NS = 64
+};
 
 /* What a thread has for itself: struct core_thread, behind its struct spur_trace_place. */
 #define core_own (*(struct core_thread *)(void *)(sim_tls + SIM_TLS_OWN))
@@ -37,6 +43,9 @@ enum { SEAM_WORDS = 256, SEAM_STRINGS = 16, SEAM_LOOK_AGAIN = 3, SEAM_ASK_NS = 8
 #define realpath(path, to) strcpy(to, path)
 #define getenv(name) sim_getenv(name)
 #define prctl(option, to) sim_prctl(option, to)
+#define fstat(fd, to) sim_fstat(fd, to)
+#define openat(dir, name, flags, mode) ((void)(dir), sim_open_board())
+#define mmap(p, size, access, flags, fd, off) sim_map_board(fd, size)
 
 static inline uint64_t seam_load(const void *p)
 {
@@ -213,32 +222,31 @@ static inline bool seam_identity(int fd, uint64_t id[2])
 	return true;
 }
 
-/* There is no board: programs do not look out for sessions. */
+/* Only the words that points test are ever another page. */
 static inline bool seam_mirror(void *to, const void *from, size_t size)
 {
 	(void)to;
-	(void)from;
 	(void)size;
-	return false;
+	return sim_mirror(from);
 }
 
 static inline void seam_replace(void *p, size_t size)
 {
-	(void)p;
-	(void)size;
+	sim_replace(p, size);
 }
 
+/* Only a session's process has a lock. */
 static inline bool seam_lock_look(int fd, struct flock *lock)
 {
 	(void)fd;
-	(void)lock;
-	return false;
+	lock->l_type = sim_session_alive() ? F_WRLCK : F_UNLCK;
+	return true;
 }
 
+/* Only the board is opened again. */
 static inline int seam_reopen(const char *path)
 {
-	(void)path;
-	return -ENOENT;
+	return sim_open(path, O_RDWR);
 }
 
 static inline void seam_shut(int fd)
@@ -251,39 +259,21 @@ static inline int seam_move(int fd)
 	return fd;
 }
 
-/* Dumps are not simulated: they fail. */
 static inline long seam_make_dir(const char *path, uint32_t mode)
 {
 	(void)path;
 	(void)mode;
-	return -EROFS;
+	return 0;
 }
 
 static inline long seam_pread(int fd, void *to, size_t size, uint64_t off)
 {
-	(void)fd;
-	(void)to;
-	(void)size;
-	(void)off;
-	return -EIO;
+	return sim_pread(fd, to, size, off);
 }
 
 static inline long seam_pwrite(int fd, const void *from, size_t size, uint64_t off)
 {
-	(void)fd;
-	(void)from;
-	(void)size;
-	(void)off;
-	return -EIO;
-}
-
-static inline long seam_send(int to, int from, uint64_t off, size_t size)
-{
-	(void)to;
-	(void)from;
-	(void)off;
-	(void)size;
-	return -EIO;
+	return sim_pwrite(fd, from, size, off);
 }
 
 static inline void seam_wait(uint32_t *p, uint32_t seen, uint32_t ms)

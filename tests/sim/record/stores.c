@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "../../../record/board.h"
 #include "../../../src/format/spur/wire.h"
 
 /* --- stores of the protocol --- */
@@ -122,6 +123,8 @@ static void copy_now(char *to, const char *from, size_t len)
 		const size_t room = SIM_WORD - (uintptr_t)to % SIM_WORD,
 			     n = len < room ? len : room;
 
+		if (disk_has(from, NULL))
+			sim_step_at(from, n, false);
 		sim_step_at(to, n, true);
 		store_now(to, from, n, SIM_PLAIN);
 		to += n;
@@ -150,10 +153,66 @@ void sim_copy(void *to, const void *from, size_t len)
 		sim_unmap((char *)to - off, SIM_CHUNK);
 }
 
+/* --- the board --- */
+
+bool sim_is_mirrored(const void *p)
+{
+	return sim.mirrors[sim.process] && (const char *)p >= sim_point_words &&
+	       (const char *)p < sim_point_words + BOARD_PAGE;
+}
+
+bool sim_mirror(const void *from)
+{
+	sim_step();
+	sim.mirrors[sim.process] = from;
+	return true;
+}
+
+void sim_replace(void *p, size_t size)
+{
+	sim_step();
+	if (sim.options.mutant == SIM_BOARD_KEPT)
+		return;
+	sim.mirrors[sim.process] = NULL;
+	track_before(p, size);
+	memset(p, 0, size);
+	track_after(p, size);
+}
+
+bool sim_session_alive(void)
+{
+	sim_step();
+	return sim.session;
+}
+
+bool sim_watches(void)
+{
+	return sim.mirrors[sim.process] && sim.holder == SIM_THREADS;
+}
+
+void sim_session_set(bool alive)
+{
+	sim.session = alive;
+}
+
+/* Where a word of the points is read: on the board while the process looks at that. */
+static const void *mirrored(const void *p)
+{
+	return sim_is_mirrored(p) ? sim.mirrors[sim.process] + ((const char *)p - sim_point_words)
+				  : p;
+}
+
 uint64_t sim_load(const void *p, size_t size)
 {
 	uint64_t v = 0;
 
+	if ((const char *)p >= sim_point_words && (const char *)p < sim_point_words + BOARD_PAGE) {
+		sim_step_at(p, size, false);
+		if (sim_is_mirrored(p))
+			sim_step_at(mirrored(p), size, false);
+		memcpy(&v, mirrored(p), size);
+		return v;
+	}
 	sim_access(p, size, false);
 	memcpy(&v, p, size);
 	return v;
@@ -197,6 +256,8 @@ void sim_store(void *p, uint64_t v, size_t size, enum sim_order order)
 		return;
 	}
 	sim_step_at(p, size, true);
+	if (sim_is_mirrored(p))
+		sim_fail("a store to words that are the board's");
 	if (sim.options.mutant == SIM_RELEASE_MISSING)
 		order = SIM_PLAIN;
 	if (sim.options.mutant != SIM_NONE && is_skipped(p, v))
@@ -284,6 +345,8 @@ uint32_t sim_swap32(uint32_t *p, uint32_t v, bool adds)
 
 	change_step(p, sizeof(*p));
 	old = *p;
+	if (sim.options.mutant == SIM_USERS_MISSING && p == sim_users)
+		return old;
 	change(p, adds ? old + v : v, sizeof(*p));
 	if (p == sim.lock && !(v && old))
 		sim.holder = v ? sim.current : SIM_THREADS;
@@ -424,10 +487,10 @@ uint32_t sim_pid(void)
 	return 10 + sim.process;
 }
 
+/* Nothing is to be recorded by itself, or looked for, when the test begins. */
 const char *sim_getenv(const char *name)
 {
-	(void)name;
-	return NULL;
+	return strcmp(name, "SPUR_TRACE") == 0 ? "" : NULL;
 }
 
 void sim_once(void (*init)(void))
