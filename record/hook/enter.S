@@ -509,12 +509,14 @@ FUNCTION hook_slow
 	call	*%r10
 	mov	(%rsp), %r8
 	mov	hook_here@gottpoff(%rip), %rcx
+	/* It is free when it has been left: a signal handler may come between. */
+	mov	%rbp, %rsp
 	mov	%r8, %fs:HOOK_SLOW_STACK(%rcx)
 	jmp	2f
 1:	and	$-16, %rsp
 	call	*%r10
-2:	mov	%rbp, %rsp
-	test	%al, %al
+	mov	%rbp, %rsp
+2:	test	%al, %al
 	pop	%rbp
 	pop	%rsi
 	pop	%rdi
