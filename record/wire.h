@@ -90,7 +90,8 @@ struct plan_head {
 
 /* How a point enters the library. */
 enum plan_kind {
-	PLAN_ENTRY = 1, /* 5 bytes of nops, or a call of __fentry__, at a function's start */
+	/* 5 bytes of nops, or a call of __fentry__, at a function's start, r10 maybe kept around */
+	PLAN_ENTRY = 1,
 	PLAN_XRAY_ENTER, /* XRay sleds */
 	PLAN_XRAY_EXIT,
 	PLAN_XRAY_TAIL,

@@ -339,9 +339,13 @@ void hook_left(uint64_t target)
 
 	if (!t->stack)
 		return;
-	/* From the stack of a signal handler to another: all its calls are left. */
-	if (t->stack->alternate && target - t->low >= t->size)
+	/* From the stacks of signal handlers to another: all their calls are left. */
+	for (const struct hook_stack *s = NULL;
+	     t->stack != s && t->stack->alternate && target - t->low >= t->size;) {
+		s = t->stack;
 		hook_unwind(t, EVERY_KEY);
+		hook_stack_back(t);
+	}
 	if (hook_stack_at(t, target))
 		hook_unwind(t, target - t->low);
 }
@@ -351,7 +355,7 @@ void hook_jumped(uint64_t target)
 	struct hook_thread *const t = &hook_here;
 	const struct hook_stack *s = t->stack;
 
-	if (s && s->alternate && s->before)
+	while (s && s->alternate && s->before)
 		s = s->before;
 	/*
 	 * A hook was taking a page, which it does in few steps, and is left. Whichever step was the

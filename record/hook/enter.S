@@ -19,6 +19,7 @@
 #if defined(__x86_64__)
 
 	.equ	ENTER, 4
+	.equ	POP_R10, 0x5A41
 /* struct hook_thread */
 	.equ	HOOK_LOW, 0
 	.equ	HOOK_SPAN, 8
@@ -297,12 +298,19 @@ FUNCTION hook_xray_tail
 	jmp	5b
 	.size	hook_xray_tail, . - hook_xray_tail
 
-/* 32 the address in the function, which is all that is known of it. */
-	.macro CALLED slot, slow
+/*
+ * 32 the address in the function, which is all that is known of it. `chain`: there the function may
+ * pop r10, which is then on the stack where the return address is looked for.
+ */
+	.macro CALLED slot, slow, chain=0
 	SAVE
 	cmpl	$0, core_on(%rip)
 	je	5f
 	mov	32(%rsp), %r11
+	.if \chain
+	cmpw	$POP_R10, (%r11)
+	je	5f
+	.endif
 	cmpl	$0, hook_lists(%rip)
 	je	2f
 	LISTED	%r11, 1f
@@ -339,7 +347,7 @@ _mcount:
 	CALLED	8(%rbp), hook_mcounted
 	.p2align 5
 __fentry__:
-	CALLED	40(%rsp), hook_fentered
+	CALLED	40(%rsp), hook_fentered, 1
 
 /*
  * 32 where in the thunk to return, 40 word: in place of mcount where calls were rewritten. The
@@ -501,12 +509,14 @@ FUNCTION hook_slow
 	call	*%r10
 	mov	(%rsp), %r8
 	mov	hook_here@gottpoff(%rip), %rcx
+	/* It is free when it has been left: a signal handler may come between. */
+	mov	%rbp, %rsp
 	mov	%r8, %fs:HOOK_SLOW_STACK(%rcx)
 	jmp	2f
 1:	and	$-16, %rsp
 	call	*%r10
-2:	mov	%rbp, %rsp
-	test	%al, %al
+	mov	%rbp, %rsp
+2:	test	%al, %al
 	pop	%rbp
 	pop	%rsi
 	pop	%rdi

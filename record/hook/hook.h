@@ -58,6 +58,7 @@ struct hook_thread {
 	uint64_t key; /* `span` where that is 0 */
 	struct hook_stack *stack; /* that runs */
 	char *slow_memory; /* NULL: not asked for yet */
+	uint64_t slow_size; /* of that */
 	uint64_t fiber; /* that was recorded last */
 	/* Where on the program's stack a hook was entered that takes a page now; 0: none does. */
 	uint64_t paging;

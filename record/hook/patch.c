@@ -41,11 +41,19 @@ static bool is_call(const uint8_t *p, unsigned size)
 	       (size == 6 && p[0] == 0x67 && p[1] == 0xE8);
 }
 
-/* What may stand where functions begin: no operation, or a call of __fentry__ or mcount. */
+/*
+ * What may stand where functions begin: no operation, or a call of __fentry__ or mcount, either of
+ * them maybe with r10 pushed and popped around it.
+ */
 static bool is_entry(const uint8_t *p, unsigned size)
 {
+	static const uint8_t push[] = { 0x41, 0x52 }, pop[] = { 0x41, 0x5A };
 	unsigned done = 0, n;
 
+	if (size >= JUMP + 4 && memcmp(p, push, 2) == 0 && memcmp(p + size - 2, pop, 2) == 0) {
+		p += 2;
+		size -= 4;
+	}
 	if (size < JUMP)
 		return false;
 	if (is_call(p, size))

@@ -13,7 +13,8 @@
 enum {
 	CALLS_FIRST = 1 << 12,
 	CALLS_MOST = 1 << 22,
-	SLOW_STACK = 64 << 10,
+	SLOW_LEAST = 64 << 10,
+	SLOW_MOST = 8 << 20,
 	PAGE = 4096,
 	PIECES = 64 << 10,
 	SIGNALS_SIZE = 8,
@@ -97,6 +98,44 @@ static bool mirror_make(const struct hook_stack *s)
 	return mirror_map(low, high);
 }
 
+/* --- the stack for slow ways --- */
+
+static bool has_slow_memory(const struct hook_thread *t)
+{
+	return t->slow_memory && t->slow_memory != (char *)t;
+}
+
+/*
+ * A signal handler may run on it: so it is as large as the thread's stack, between two pages
+ * without access.
+ */
+static void slow_memory_map(struct hook_thread *t, const struct hook_stack *of)
+{
+	const uint64_t wanted = (of->high - of->low + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	const uint64_t size = wanted < SLOW_LEAST ? SLOW_LEAST :
+			      wanted > SLOW_MOST  ? SLOW_MOST :
+						    wanted;
+	char *const p = mmap(NULL, size + 2 * PAGE, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
+	t->slow_memory = (char *)t;
+	if (p == MAP_FAILED)
+		return;
+	if (mprotect(p + PAGE, size, PROT_READ | PROT_WRITE)) {
+		munmap(p, size + 2 * PAGE);
+		return;
+	}
+	t->slow_size = size;
+	t->slow_memory = p + PAGE;
+	hook_stack_slow_free(t);
+}
+
+void hook_stack_slow_free(struct hook_thread *t)
+{
+	if (has_slow_memory(t))
+		t->slow_stack = t->slow_memory + t->slow_size;
+}
+
 /* --- where stacks are --- */
 
 static const char *hex_read(const char *p, const char *end, uint64_t *v)
@@ -158,11 +197,20 @@ static uint64_t main_low(uint64_t low, uint64_t high)
 	return high - low < most ? high - most : low;
 }
 
-/* The system cannot say whether a handler runs on it: the slow way has a stack of its own. */
-static bool alternate_find(uint64_t address, uint64_t *low, uint64_t *high)
+/*
+ * A stack that only signal handlers of the thread run on. The system cannot say whether one runs on
+ * the alternate stack: the slow way has a stack of its own. A handler that has no alternate stack
+ * and interrupts a slow way runs on the stack for slow ways.
+ */
+static bool alternate_find(const struct hook_thread *t, uint64_t address, uint64_t *low,
+			   uint64_t *high)
 {
 	stack_t s;
 
+	*low = (uint64_t)t->slow_memory;
+	*high = *low + t->slow_size;
+	if (has_slow_memory(t) && address >= *low && address < *high)
+		return true;
 	if (syscall(SYS_sigaltstack, NULL, &s) || s.ss_flags & SS_DISABLE)
 		return false;
 	*low = (uint64_t)s.ss_sp;
@@ -327,23 +375,19 @@ struct find_call {
 
 static void thread_first(struct hook_thread *t)
 {
-	void *p;
-
 	if (t->slow_memory)
 		return;
-	p = mmap(NULL, SLOW_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	t->slow_memory = p == MAP_FAILED ? (char *)t : p;
-	if (p != MAP_FAILED)
-		t->slow_stack = (char *)p + SLOW_STACK;
 	t->fiber = UINT64_MAX;
 	if (has_key)
 		pthread_setspecific(at_exit, t);
 }
 
-void hook_stack_slow_free(struct hook_thread *t)
+/* True if `of` is `s`, or what handlers on it have interrupted, directly or by others. */
+static bool is_interrupted(const struct hook_stack *s, const struct hook_stack *of)
 {
-	if (t->slow_memory && t->slow_memory != (char *)t)
-		t->slow_stack = t->slow_memory + SLOW_STACK;
+	while (s && s != of)
+		s = s->before;
+	return s;
 }
 
 static void find(void *arg)
@@ -357,7 +401,7 @@ static void find(void *arg)
 	bool alternate;
 
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
-	alternate = alternate_find(c->address, &low, &high);
+	alternate = alternate_find(t, c->address, &low, &high);
 	if (c->alternate && (!alternate || (t->stack && t->stack->alternate)))
 		goto end;
 	thread_first(t);
@@ -373,16 +417,21 @@ static void find(void *arg)
 	if (!s)
 		s = stack_make(t, c->address);
 	if (s) {
-		if (t->stack && t->stack->alternate && t->top > t->stack->base) {
+		/* A handler on another stack for signals may have interrupted that one. */
+		const bool nested = s->alternate && !is_interrupted(t->stack, s);
+
+		if (!nested && t->stack && t->stack->alternate && t->top > t->stack->base) {
 			/* Its handler has ended without a return. */
 			lists_unlock();
 			hook_unwind(t, UINT64_MAX);
 			lists_lock();
 		}
-		if (s->alternate)
+		if (nested)
 			s->before = t->stack;
 		stack_save(t);
 		stack_load(t, s);
+		if (!t->slow_memory)
+			slow_memory_map(t, s);
 	}
 	lists_unlock();
 	if (s) {
@@ -503,8 +552,8 @@ void hook_stack_drop(struct hook_thread *t)
 				s->low = s->high = 0;
 		}
 	lists_unlock();
-	if (t->slow_memory && t->slow_memory != (char *)t)
-		munmap(t->slow_memory, SLOW_STACK);
+	if (has_slow_memory(t))
+		munmap(t->slow_memory - PAGE, t->slow_size + 2 * PAGE);
 	t->slow_memory = t->slow_stack = NULL;
 }
 

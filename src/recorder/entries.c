@@ -197,19 +197,39 @@ static bool add_patchable(struct binary *b, uint64_t address)
 				 (struct binary_point){ start + skip, PLAN_ENTRY, (uint8_t)size }));
 }
 
+/*
+ * The entry that has a call of __fentry__(), or a nop in its place, of `size` bytes at `address`.
+ * gcc keeps the static chain of a nested function on the stack meanwhile: that is part of the
+ * entry, since a hook takes the word on the top of the stack for the return address.
+ */
+static struct binary_point fentry_point(const struct binary *b, uint64_t address, uint8_t size)
+{
+	static const uint8_t push[] = { 0x41, 0x52 }, pop[] = { 0x41, 0x5A }; /* r10 */
+	size_t before = 0, after = 0;
+	const uint8_t *const p = binary_code_at(b, address - sizeof(push), &before);
+	const uint8_t *const q = binary_code_at(b, address + size, &after);
+
+	if (!p || !q || before < sizeof(push) || after < sizeof(pop) ||
+	    memcmp(p, push, sizeof(push)) || memcmp(q, pop, sizeof(pop)))
+		return (struct binary_point){ address, PLAN_ENTRY, size };
+	return (struct binary_point){ address - sizeof(push), PLAN_ENTRY,
+				      (uint8_t)(sizeof(push) + size + sizeof(pop)) };
+}
+
 /* A call of __fentry__() that was replaced by a nop (-mnop-mcount). */
 static bool add_listed_call(struct binary *b, uint64_t address)
 {
 	const struct symbol *s = binary_symbol(b, address);
+	const struct binary_point at = fentry_point(b, address, JUMP);
 	struct binary_function *f;
 	size_t left = 0;
 	const uint8_t *p = binary_code_at(b, address, &left);
 	const size_t size = p ? nops_size(p, left) : 0;
 
-	if (!s || size < JUMP || address - b->file.base - s->addr > ENDBR)
+	if (!s || size < JUMP || at.address - b->file.base - s->addr > ENDBR)
 		return true;
 	return binary_add_function(b, s->addr + b->file.base, ENTRY_FENTRY, &f) &&
-	       (!f || binary_add_point(b, f, (struct binary_point){ address, PLAN_ENTRY, JUMP }));
+	       (!f || binary_add_point(b, f, at));
 }
 
 /* Returns the reader of maps of sleds, or NULL. */
@@ -284,20 +304,20 @@ static bool add_caller(struct binary *b, const struct symbol *s)
 
 	left = s->size < left ? s->size : left;
 	for (size_t at = p && is_endbr(p, left) ? ENDBR : 0; p && at < left && at < FAR; at++) {
-		uint8_t size;
+		uint8_t size = 0;
 		const struct binary_hook *h = called_hook(b, start + at, p + at, left - at, &size);
-		const bool first = at <= ENDBR;
+		struct binary_point point = { start + at, PLAN_MCOUNT, size };
 		struct binary_function *f;
 
-		if (!h || h->way == ENTRY_CALLED || (h->way == ENTRY_FENTRY && !first))
+		if (!h || h->way == ENTRY_CALLED)
 			continue;
+		if (h->way == ENTRY_FENTRY) {
+			point = fentry_point(b, start + at, size);
+			if (point.address - start > ENDBR)
+				continue;
+		}
 		return binary_add_function(b, start, h->way, &f) &&
-		       (!f ||
-			binary_add_point(b, f,
-					 (struct binary_point){
-						 start + at,
-						 h->way == ENTRY_FENTRY ? PLAN_ENTRY : PLAN_MCOUNT,
-						 size }));
+		       (!f || binary_add_point(b, f, point));
 	}
 	return true;
 }
@@ -308,11 +328,13 @@ static bool add_caller(struct binary *b, const struct symbol *s)
  */
 static bool add_unnamed(struct binary *b, uint64_t at, enum entry_way way, uint8_t size)
 {
-	const uint8_t kind = way == ENTRY_FENTRY ? PLAN_ENTRY : PLAN_MCOUNT;
+	struct binary_point point = { at, PLAN_MCOUNT, size };
 	struct binary_function *f;
 
-	return binary_add_function(b, at, way, &f) &&
-	       (!f || binary_add_point(b, f, (struct binary_point){ at, kind, size }));
+	if (way == ENTRY_FENTRY)
+		point = fentry_point(b, at, size);
+	return binary_add_function(b, point.address, way, &f) &&
+	       (!f || binary_add_point(b, f, point));
 }
 
 /*
