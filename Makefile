@@ -204,6 +204,18 @@ $(BUILD)/gen-%: bench/gen-%.c
 	$(call say,CC,$<)
 	@$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
 
+# Programs that sum all values of a trace, by the public interface and by libbabeltrace2 if that is installed.
+DECODERS := $(BUILD)/decode $(if $(shell pkg-config --exists babeltrace2 2>/dev/null && echo y),$(BUILD)/decode-babeltrace2)
+
+$(BUILD)/decode: bench/decode.c $(BUILD)/libspur.a
+	$(call say,CC,$<)
+	@$(CC) -std=c17 $(WARN) -O2 -Iinclude -o $@ $< $(BUILD)/libspur.a $(LDLIBS_ALL)
+
+$(BUILD)/decode-babeltrace2: bench/decode-babeltrace2.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	@$(CC) -std=c17 $(WARN) -O2 -o $@ $< $$(pkg-config --cflags --libs babeltrace2)
+
 include tools/install.mk
 
 # ---- tests
@@ -220,7 +232,7 @@ test: test-programs
 
 include tools/check.mk
 
-bench: $(BUILD)/spur lib $(GENERATORS)
+bench: $(BUILD)/spur lib $(GENERATORS) $(DECODERS)
 	@bench/run --build=$(BUILD) $(BENCH_ARGS)
 
 demo:

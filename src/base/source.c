@@ -91,6 +91,8 @@ struct source_spill {
 	size_t zst_wants; /* bytes of input up to the end of a block and of the header after it */
 };
 
+static const struct source_options none;
+
 /* Of all sources that have not failed. Never written to. */
 static struct spur_error no_error;
 
@@ -494,10 +496,10 @@ static bool range_reserve(struct source *s, uint64_t want)
 		if (p != MAP_FAILED)
 			break;
 	}
-	sp->range = p;
 	sp->reserved = want;
 	atomic_fetch_add(&reserved_all, want);
-	s->data = p;
+	s->data = sp->range = p;
+	s->paged = true;
 	return true;
 }
 
@@ -745,10 +747,9 @@ static bool file_map(struct source *s, int fd, uint64_t size, uint64_t limit)
 {
 	void *p;
 
-	if (size > limit) {
+	if (size > limit)
 		fail_limit(s, limit);
-		size = limit;
-	}
+	size = size > limit ? limit : size;
 	if (size > SIZE_MAX)
 		return false;
 	if (size && size <= COPY_MAX && file_copy(s, fd, (size_t)size))
@@ -759,6 +760,7 @@ static bool file_map(struct source *s, int fd, uint64_t size, uint64_t limit)
 			return false;
 		s->data = p;
 		s->map_size = (size_t)size;
+		s->paged = true;
 		s->holes = holes_find(fd, size);
 		os_madvise(p, (size_t)size, holes_advice(s->holes, size));
 	}
@@ -871,7 +873,6 @@ static int input_open(const char *path)
 static enum spur_status source_of(struct source **out, const char *path, int fd,
 				  const struct source_options *opt, struct spur_error *err)
 {
-	static const struct source_options none;
 	const int reason = errno;
 	struct source *s = source_new(path, err);
 
@@ -934,7 +935,6 @@ static bool memory_set_up(struct source *s, const uint8_t *data, size_t size,
 enum spur_status source_memory(struct source **out, const char *name, const void *data, size_t size,
 			       const struct source_options *opt, struct spur_error *err)
 {
-	static const struct source_options none;
 	struct source *s = source_new(name, err);
 
 	if (!s)
@@ -958,7 +958,7 @@ static void spill_free(struct source *s)
 	ZSTD_freeDStream(sp->zst);
 	unpack_free(sp->unpacker);
 	if (sp->range) {
-		os_munmap(sp->range, sp->reserved);
+		resident_unmap(sp->range, sp->reserved);
 		atomic_fetch_sub(&reserved_all, sp->reserved);
 	}
 	if (sp->file >= 0)
@@ -990,7 +990,7 @@ void source_close(struct source *s)
 	if (!s)
 		return;
 	if (s->map_size)
-		os_munmap((void *)(uintptr_t)s->data, s->map_size);
+		resident_unmap(s->data, s->map_size);
 	if (s->spill)
 		spill_free(s);
 	error_free(s);

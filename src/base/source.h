@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/resident.h"
+
 struct source {
 	const uint8_t *data;
 	uint64_t size; /* bytes available now; grows only by source_more() and source_need() */
@@ -31,6 +33,7 @@ struct source {
 	 * it was truncated. All bytes up to there are available, and `error` has no code.
 	 */
 	bool replaced, cut;
+	bool paged; /* `data` is a read-only mapping of a file: see source_passed() */
 	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */
 	struct holes *holes; /* of the mapped file; NULL: none are known */
 	uint8_t *copy; /* of a small file; NULL: it is mapped, or read in pieces */
@@ -91,14 +94,33 @@ bool source_need(struct source *s, uint64_t end);
 void source_close(struct source *s);
 
 /*
+ * Bytes [from, to) have been read, and reading goes on at `to`: the pages before it need not stay
+ * resident. They can still be read. Called for each batch of rows or more seldom.
+ */
+static inline void source_passed(const struct source *s, uint64_t from, uint64_t to)
+{
+	if (s->paged)
+		resident_passed(s->data, s->size, from, to);
+}
+
+/* The same for one record of many that are walked over: most are passed at no cost. */
+static inline void source_record_passed(const struct source *s, uint64_t off, uint64_t len)
+{
+	enum { STEP = 14 }; /* bits: a record that begins a step is passed */
+
+	if (__builtin_expect((off ^ (off + len)) >> STEP != 0, 0))
+		source_passed(s, off, off + len);
+}
+
+/*
  * Returns a source that has all of its bytes, which the caller keeps alive. It is for functions
  * that take a source, and needs no source_close().
  */
 struct source source_view(const uint8_t *data, uint64_t size);
 /*
  * Closes a source that maps a whole file, but not the mapping, which is `data` and `size` until the
- * caller unmaps it with os_munmap(). For very many files, as a source for each would be too much.
- * Returns false, with nothing changed, if the source is another one or has failed.
+ * caller unmaps it with resident_unmap(). For very many files, as a source for each would be too
+ * much. Returns false, with nothing changed, if the source is another one or has failed.
  */
 bool source_keep_map(struct source *s);
 

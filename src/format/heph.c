@@ -179,10 +179,14 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
 {
 	struct heph *h = f->state;
+	const uint64_t from = heph_off(h, h->walk.at);
+	enum spur_status st;
 
 	(void)t;
 	b->count = 0;
-	return h->stored ? heph_read_stored(h, b) : heph_read(h, b);
+	st = h->stored ? heph_read_stored(h, b) : heph_read(h, b);
+	source_passed(h->walk.src, from, heph_off(h, h->walk.at));
+	return st;
 }
 
 static void close_trace(struct spur_trace *t)

@@ -498,6 +498,7 @@ static enum spur_status open_file(struct spb *s, struct source *src, struct spur
 	bool good;
 
 	source_need(src, UINT64_MAX);
+	s->src = src;
 	s->data = src->data;
 	s->size = src->size;
 	s->holes = src->holes;

@@ -764,7 +764,7 @@ static void file_close(const struct uftrace *u, const struct uftrace_file *f)
 	if (f->state == FILE_SOURCE && f->source != u->borrowed)
 		source_close(f->source);
 	else if (f->state == FILE_MAPPED)
-		os_munmap((void *)(uintptr_t)f->bytes, f->size);
+		resident_unmap(f->bytes, f->size);
 }
 
 static void close_data(struct spur_trace *t)

@@ -10,7 +10,10 @@
 #include "format/ctf/rows.h"
 #include "format/ctf/wire.h"
 
-enum { NAME_ROOM = CTF_PATH_ROOM };
+enum {
+	NAME_ROOM = CTF_PATH_ROOM,
+	PIECE = 256 << 10, /* bytes of a file that are written at once */
+};
 
 /* --- names --- */
 
@@ -71,7 +74,11 @@ static bool bytes_copy(struct copies *s, const struct source *src, const char *n
 
 	if (!file_open(s, name, plain_length(src, name), &o, path))
 		return false;
-	out_bytes(&o, src->data, (size_t)src->size);
+	for (uint64_t at = 0, n; at < src->size; at += n) {
+		n = src->size - at < PIECE ? src->size - at : PIECE;
+		out_bytes(&o, src->data + at, (size_t)n);
+		source_passed(src, at, at + n);
+	}
 	return file_close(s, path, &o);
 }
 

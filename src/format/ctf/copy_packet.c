@@ -251,6 +251,7 @@ static bool packet_whole(struct copies *s, const struct ctf_file *f, const struc
 	own.content = p->content;
 	if (!sealed && e->discarded == p->discarded && e->sequence == p->sequence) {
 		out_bytes(s->out, raw, (size_t)p->file_size);
+		source_passed(f->source, p->file_off, p->file_off + p->file_size);
 		return entry_add(s, &own);
 	}
 	if (!room_make(s, head))
@@ -262,6 +263,7 @@ static bool packet_whole(struct copies *s, const struct ctf_file *f, const struc
 		sealed_set(s, f, p, e);
 	out_bytes(s->out, s->packet, (size_t)head);
 	out_bytes(s->out, raw + head, (size_t)(p->file_size - head));
+	source_passed(f->source, p->file_off, p->file_off + p->file_size);
 	return entry_add(s, &own);
 }
 

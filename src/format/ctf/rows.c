@@ -609,6 +609,8 @@ static void quick_run(struct ctf_feed *f, struct batch *b)
 static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 {
 	struct ctf_cursor *c = &f->cursor;
+	const struct source *const src = feed_file(f)->source;
+	const uint64_t begin = c->at;
 	const char *why;
 
 	while (c->at < c->limit && b->count < b->cap && !f->nheld) {
@@ -643,6 +645,9 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 			continue;
 		event_row(f, e, from, &b->rows[b->count++]);
 	}
+	/* Live packets come from no file. */
+	if (src)
+		source_passed(src, f->packet->off + begin / 8, f->packet->off + c->at / 8);
 }
 
 static bool feed_start(struct ctf_feed *f)

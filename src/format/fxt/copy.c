@@ -105,6 +105,7 @@ static bool walk_next(const struct fxt_copying *k, struct fxt_walk *w)
 	w->size = fxt_words(w->head) * FXT_WORD;
 	for (; w->section < x->nsections && x->sections[w->section].off <= w->off; w->section++)
 		w->number = x->sections[w->section].provider;
+	source_record_passed(x->src, w->off, w->size);
 	return w->size && w->size <= left;
 }
 
@@ -464,6 +465,7 @@ static void copy_bytes(struct fxt_copying *k)
 		k->copy->records += type > FXT_THREAD || type == FXT_METADATA;
 		if (w.off - at >= FXT_RUN_MOST) {
 			out_bytes(k->o, src->data + at, w.off - at);
+			source_passed(src, at, w.off);
 			at = w.off;
 		}
 	}

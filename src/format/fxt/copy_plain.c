@@ -88,6 +88,7 @@ void fxt_copy_plain(struct fxt_copying *k, struct fxt_walk *w, uint64_t *next)
 			break;
 		if (off - run >= FXT_RUN_MOST) {
 			out_bytes(k->o, data + run, off - run);
+			source_passed(x->src, run, off);
 			run = off;
 		}
 		if (kept && off != want) {

@@ -413,11 +413,13 @@ static void report_unreadable(struct fxt *x)
 enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b)
 {
 	struct fxt *x = t->state;
+	const uint64_t from = x->off;
 	enum spur_status st;
 
 	b->count = 0;
 	x->log = &f->diag;
 	st = x->ordered ? next_by_time(x, b) : next_stored(x, b);
+	source_passed(x->src, from, x->off);
 	if (st == SPUR_END)
 		report_unreadable(x);
 	return st;

@@ -1,6 +1,8 @@
 /* Pass 1: headers and times; the tables, the tracks, and the rows of what comes too late. */
 #include "format/fxt/plain.h"
 
+enum { PASS_STEP = 1 << 20 }; /* bytes of events between calls of source_passed() */
+
 bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r)
 {
 	uint64_t next;
@@ -104,19 +106,22 @@ static __attribute__((noinline)) bool thread_is_seen(const struct fxt *x, const 
 }
 
 /*
- * Plain events from x->off on: all that is asked of most is their time. Returns false if out of
- * memory. INVARIANT: p <= data_end, and a record is looked at only where all of it is there.
+ * Plain events from x->off on, up to a step: all that is asked of most is their time. Returns false
+ * if out of memory. INVARIANT: p <= data_end, and a record is looked at only where all of it is
+ * there.
  */
 ALWAYS_INLINE bool scan_events(struct fxt *x, bool swap, bool plain)
 {
 	const uint8_t *const data = x->src->data, *const data_end = data + x->src->size;
 	const uint8_t *p = data + x->off;
+	const ptrdiff_t whole = data_end - p - (2 * FXT_WORD - 1);
+	const uint8_t *const stop = whole > PASS_STEP ? p + PASS_STEP : p + whole;
 	const struct plain_tables in = plain_tables(x);
 	struct reorder order = x->order; /* a copy, so that it need not lie in memory */
 	int64_t start = x->start;
 	bool spans = false, good = true;
 
-	while (data_end - p >= 2 * FXT_WORD) {
+	while (p < stop) {
 		const uint64_t h = load64(p, swap), bytes = fxt_bytes(h),
 			       ticks = load64(p + FXT_WORD, swap);
 		const uint64_t event = fxt_get(h, FXT_F_EVENT_TYPE);
@@ -143,6 +148,23 @@ ALWAYS_INLINE bool scan_events(struct fxt *x, bool swap, bool plain)
 	x->start = start;
 	x->spans |= spans;
 	x->off = (uint64_t)(p - data);
+	return good;
+}
+
+/* Plain events up to a record that is none. Returns false if out of memory. */
+static bool scan_plain(struct fxt *x)
+{
+	const bool plain = !x->swap && x->provider->clock.plain;
+	uint64_t from;
+	bool good;
+
+	do {
+		from = x->off;
+		good = x->swap ? scan_events(x, true, false)
+		       : plain ? scan_events(x, false, true)
+			       : scan_events(x, false, false);
+		source_passed(x->src, from, x->off);
+	} while (good && !x->told && x->off - from >= PASS_STEP);
 	return good;
 }
 
@@ -185,9 +207,7 @@ bool fxt_scan(struct fxt *x)
 	x->log = &x->mute;
 	x->start = INT64_MAX;
 	do {
-		if (!(x->swap			 ? scan_events(x, true, false)
-		      : x->provider->clock.plain ? scan_events(x, false, true)
-						 : scan_events(x, false, false)))
+		if (!scan_plain(x))
 			return false;
 		fxt_frame_at(x->src, x->off, x->swap, &x->resync, &f);
 		if (f.state == FXT_FRAME_DAMAGE ||

@@ -109,6 +109,7 @@ static inline enum heph_step heph_walk_next(struct heph_walk *w, struct heph_pac
 	if (__builtin_expect(!size, 0))
 		return heph_walk_slow(w, k);
 	*k = (struct heph_packet){ .p = w->at, .size = size };
+	source_record_passed(w->src, (uint64_t)(w->at - w->base), size);
 	w->at += size;
 	return HEPH_PACKET;
 }

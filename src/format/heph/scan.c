@@ -9,6 +9,7 @@ enum {
 	EPOCH_LEN = 5,
 	EPOCH_BYTES = 8,
 	LOSSES_MAX = 1 << 28,
+	PASS_STEP = 1 << 20, /* bytes between calls of source_passed() */
 	NAMED_BYTES = 64 << 20, /* of names of tracks; at most HEPH_TRACKS are taken */
 };
 
@@ -344,10 +345,15 @@ static inline bool scan_event(struct heph *h, const struct heph_packet *k)
 bool heph_scan(struct heph *h)
 {
 	const uint8_t *p = h->walk.at;
+	const uint8_t *passed = p;
 	struct heph_packet k = { .meta = false };
 	uint64_t events = 0;
 
 	for (;;) {
+		if (__builtin_expect(p - passed >= PASS_STEP, 0)) {
+			source_passed(h->walk.src, heph_off(h, passed), heph_off(h, p));
+			passed = p;
+		}
 		k.p = p;
 		k.size = heph_event_at(&h->walk, p);
 		if (__builtin_expect(!k.size, 0)) {

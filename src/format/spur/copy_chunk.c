@@ -47,6 +47,8 @@ void spb_copy_bytes(struct spb_copying *c, const uint8_t *p, uint64_t len)
 
 	if (!c->part->shift || len < sizeof(head)) {
 		out_bytes(c->out, p, len);
+		if (c->s->src)
+			source_passed(c->s->src, spb_off(c->s, p), spb_off(c->s, p) + len);
 		return;
 	}
 	head_make(c, p, head);

@@ -352,7 +352,7 @@ static enum spb_outcome chunk_next(const struct spb_rows *w, struct spur_event *
 		if (made != ROW_NONE)
 			return made;
 	}
-	w->c->base = NULL;
+	spb_cursor_close(w->s, w->c);
 	return ROW_NONE;
 }
 
@@ -416,6 +416,7 @@ static bool thread_ascends(const struct spb *s, const struct spb_thread *th)
 		}
 		while (more && (spb_record_plain(&c, &r) || spb_record_next(s, &c, NULL, &r)))
 			more = ticks_ascend(s, &r, &last);
+		spb_cursor_close(s, &c);
 		if (!more)
 			return false;
 	}
@@ -568,7 +569,7 @@ enum spur_status spb_read_stored(struct spb *s, struct feed *f, struct batch *b)
 		} else if (s->stored_thread == SPUR_NONE) {
 			made = descriptor_row(&w, row) ? ROW_MADE : ROW_NONE;
 			if (made == ROW_NONE)
-				s->stored.base = NULL;
+				spb_cursor_close(s, &s->stored);
 		} else {
 			w.th = &s->threads[s->stored_thread];
 			made = chunk_next(&w, row);

@@ -215,6 +215,7 @@ enum spb_class {
 
 struct spb {
 	struct spur_trace *t;
+	const struct source *src; /* NULL: the file is still being written */
 	const uint8_t *data; /* of the file */
 	uint64_t size;
 	const struct holes *holes; /* of the file; NULL: none are known */
@@ -399,6 +400,8 @@ bool spb_record_next(const struct spb *s, struct spb_cursor *c, struct diag_log 
 		     struct spb_record *r);
 /* Begins to read a chunk of the thread. */
 void spb_cursor_open(const struct spb *s, struct spb_cursor *c, uint32_t chunk, uint32_t track);
+/* The chunk has been read: its pages need not stay resident. */
+void spb_cursor_close(const struct spb *s, struct spb_cursor *c);
 
 /* names.c: what descriptors say. Return false if out of memory. */
 bool spb_names_open(struct spb *s);

@@ -34,6 +34,13 @@ void spb_cursor_open(const struct spb *s, struct spb_cursor *c, uint32_t chunk, 
 	c->cpu = SPUR_NO_CPU;
 }
 
+void spb_cursor_close(const struct spb *s, struct spb_cursor *c)
+{
+	if (s->src)
+		source_passed(s->src, (uint64_t)(c->base - s->data), (uint64_t)(c->at - s->data));
+	c->base = NULL;
+}
+
 /* The end of the page that has the byte. SPEC spur/page */
 static const uint8_t *page_end(const struct spb_cursor *c)
 {

@@ -29,8 +29,10 @@ static uint32_t dat_stream(const struct dat_copy *d)
 
 static void run_write(struct dat_copy *d)
 {
-	if (d->run_end > d->run)
+	if (d->run_end > d->run) {
 		out_bytes(d->k->o, d->src->data + d->run, d->run_end - d->run);
+		source_passed(d->src, d->run, d->run_end);
+	}
 	d->run = d->run_end = 0;
 }
 

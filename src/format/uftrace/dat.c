@@ -957,6 +957,7 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 				  struct batch *b, uint64_t bound)
 {
 	struct dat d = { .u = u, .f = f, .uf = uf, .b = b, .bound = bound };
+	uint64_t from;
 
 	if (!uftrace_open_dat(u, uf->file, &f->diag)) {
 		uf->ended = true;
@@ -968,11 +969,13 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 		return SPUR_FAIL;
 	d.src = uftrace_file_source(uf->file, &d.view);
 	d.stream = uftrace_file_stream(u, uf->file);
+	from = uf->off;
 	uf->held = false;
 	if (u->qemu && !uf->started && !uf->off)
 		uf->entry_bias = find_bias(&d);
 	while (!uf->ended && b->count < b->cap && have_record(&d))
 		if (!read_calls(&d))
 			break;
+	source_passed(d.src, from, uf->off);
 	return d.failed ? SPUR_FAIL : SPUR_OK;
 }

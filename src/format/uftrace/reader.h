@@ -231,6 +231,7 @@ static inline struct source *uftrace_file_source(const struct uftrace_file *f, s
 	if (f->state == FILE_SOURCE)
 		return f->source;
 	*view = source_view(f->bytes, f->size);
+	view->paged = f->state == FILE_MAPPED;
 	return view;
 }
 

@@ -7,6 +7,7 @@
 
 enum {
 	RUN = 3, /* records in a row that are taken for real */
+	PASS_STEP = 1 << 20, /* bytes between calls of source_passed() */
 	LONG_RUN = 16, /* records by which places are compared */
 	COPY_RUNS = 64, /* of a thread, in which the original of a record is searched for */
 	BUFFER_RECORDS =
@@ -252,7 +253,7 @@ static void report_copies(const struct xray *x, uint64_t off, uint64_t copies)
 
 bool xray_basic_open(struct xray *x)
 {
-	uint64_t off = XRAY_HEADER, behind = 0, copies = 0, parents, first_copy = 0;
+	uint64_t off = XRAY_HEADER, passed = off, behind = 0, copies = 0, parents, first_copy = 0;
 	uint32_t thread = SPUR_NONE;
 	struct basic last = { .tid = XRAY_NO_THREAD };
 
@@ -261,6 +262,10 @@ bool xray_basic_open(struct xray *x)
 		const struct basic r = record_at(x, off);
 		const bool same = thread != SPUR_NONE && r.tid == last.tid && r.pid == last.pid;
 
+		if (off - passed >= PASS_STEP) {
+			source_passed(x->src, passed, off);
+			passed = off;
+		}
 		if (!same)
 			thread = xray_thread_get(x, r.pid, r.tid);
 		if (thread == SPUR_NONE)
@@ -549,6 +554,8 @@ enum spur_status xray_basic_next(struct xray *x, struct feed *f, struct batch *b
 {
 	const enum spur_status st = x->stored ? next_as_stored(x, f, b) : next_of_thread(x, f, b);
 
+	if (b->count)
+		source_passed(x->src, b->rows[0].off, b->rows[b->count - 1].off + 1);
 	read_count(&x->t->read.records, b->count);
 	if (st == SPUR_FAIL || trace_short_of_memory(x->t))
 		return SPUR_FAIL;

@@ -181,6 +181,7 @@ static void body_walk(const struct xray *x, const struct xray_buffer *b, struct 
 		off += size;
 	}
 	s->end = off;
+	source_passed(x->src, b->off, off);
 }
 
 /*
@@ -434,6 +435,7 @@ static void copy_parts(struct xray_copy_run *r, size_t i, const struct shape *s)
 static void copy_range(struct xray_copy_run *r, uint64_t from, uint64_t to)
 {
 	out_bytes(r->copy->out, xray_at(r->x, from), to - from);
+	source_passed(r->x->src, from, to);
 }
 
 /* Counts the calls and events of a buffer that stays as it is. */

@@ -39,11 +39,20 @@ static bool keeps_odd(const struct xray_copy_run *r)
 	return !r->part->kept && !r->mends && !r->copy->repair && !r->shift;
 }
 
+enum { PIECE = 256 << 10 }; /* bytes that are written at once */
+
 /* Writes what is before `off` and was not yet written; goes on at `next`. */
 static void flush(struct basic_copy *b, uint64_t off, uint64_t next)
 {
-	if (off > b->from)
-		out_bytes(b->r->copy->out, xray_at(b->r->x, b->from), off - b->from);
+	const struct xray *const x = b->r->x;
+
+	while (b->from < off) {
+		const uint64_t left = off - b->from, n = left < PIECE ? left : PIECE;
+
+		out_bytes(b->r->copy->out, xray_at(x, b->from), n);
+		source_passed(x->src, b->from, b->from + n);
+		b->from += n;
+	}
 	b->from = next;
 }
 

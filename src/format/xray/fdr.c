@@ -277,14 +277,17 @@ enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b)
 {
 	struct xray_feed *xf = f->state;
 	struct fdr r = { .x = x, .f = f, .xf = xf, .th = xf->thread, .b = b };
+	uint64_t from;
 
 	if (x->stored && !xf->scan.started)
 		xray_read_header(&r);
 	while (b->count < b->cap && !xf->ended) {
 		if (!xf->open && (!next_buffer(&r) || !xray_open_buffer(&r)))
 			break;
+		from = xf->pos;
 		if (!read_buffer(&r))
 			break;
+		source_passed(x->src, from, xf->pos);
 	}
 	read_count(&x->t->read.records, b->count);
 	if (r.failed || trace_short_of_memory(x->t))

@@ -594,6 +594,7 @@ bool xray_scan_open(struct xray *x)
 	if (!good)
 		return false;
 	while (xray_scan_next(x, &scan, &x->t->diag, &b)) {
+		source_passed(x->src, b.off, b.off + 1);
 		if (b.thread == SPUR_NONE) {
 			if (!add_empty(x, &b))
 				return false;
