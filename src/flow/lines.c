@@ -5,6 +5,10 @@
  * none is ready and no worker fills it. On one thread each block is filled when it is needed, and
  * merged while it is in the cache.
  *
+ * A feed that is read in parts (parts.h) has a lane for each of them: the merge takes from the one
+ * of the first part that is left, and the lanes of some parts behind it are filled meanwhile. Where
+ * a part turns out not to follow the one before it, its lane is made again.
+ *
  * Invariant, under the lock: a lane's reader and state belong to the thread that set `busy`; a
  * lane is in the queue at most once.
  */
@@ -15,6 +19,7 @@
 
 #include "base/work.h"
 #include "flow/merge_core.h"
+#include "flow/parts.h"
 
 enum {
 	LINES_THREADS = 64,
@@ -23,6 +28,8 @@ enum {
 	LINES_BLOCK = 2, /* batches of rows that make a block of lines */
 	LINES_LIMIT = 1 << 28, /* of one block */
 	LINES_AHEAD = 12 << 20, /* bytes of blocks that are ready, about */
+	LINES_PART = 512 << 10, /* bytes of a feed that are a part, at least */
+	LINES_PART_AHEAD = 4 << 20, /* bytes of blocks that are ready, for each worker, of parts */
 	LINES_READY = 64, /* blocks of one lane */
 	LINES_MANY = 1024, /* lanes: blocks of more than these have no spare room */
 };
@@ -37,6 +44,8 @@ struct lane {
 	uint32_t nready;
 	uint32_t batches; /* a block */
 	struct lane *next, *before; /* in the queue */
+	struct part *part; /* of the feed; NULL: no feed is read in parts */
+	struct lane *later; /* of the next part; NULL: none yet */
 	bool busy, queued;
 	bool ended; /* no more blocks after those that are ready */
 };
@@ -57,6 +66,7 @@ struct lanes {
 	struct spur_trace *trace;
 	struct lane_slot *lanes;
 	uint32_t count;
+	struct parts parts; /* empty: feeds are read as they are */
 	uint32_t batch; /* rows that are read at once */
 	struct spur_event *buffer; /* for them, of the caller's thread; workers have their own */
 	struct merge_core core; /* an input is a lane's `now` */
@@ -139,6 +149,8 @@ static void lane_close(const struct lanes *s, struct lane *l)
 static void lane_free(const struct lanes *s, struct lane *l)
 {
 	lane_close(s, l);
+	if (l->part)
+		part_close(s->trace, l->part);
 	lines_free(l->now);
 	for (struct lines *b = l->first, *next; b; b = next) {
 		next = b->next;
@@ -147,15 +159,19 @@ static void lane_free(const struct lanes *s, struct lane *l)
 	mem_free(l);
 }
 
-/* Both are called with s->lock held. */
+/* Both are called with s->lock held. Lanes of parts are in the order of the parts. */
 static void queue_add(struct lanes *s, struct lane *l)
 {
+	struct lane *after = s->queue_last;
+
 	assert(!l->queued);
+	while (l->part && after && after->part->number > l->part->number)
+		after = after->before;
 	l->queued = true;
-	l->next = NULL;
-	l->before = s->queue_last;
-	*(s->queue_last ? &s->queue_last->next : &s->queue) = l;
-	s->queue_last = l;
+	l->before = after;
+	l->next = after ? after->next : s->queue;
+	*(after ? &after->next : &s->queue) = l;
+	*(l->next ? &l->next->before : &s->queue_last) = l;
 }
 
 static void queue_remove(struct lanes *s, struct lane *l)
@@ -193,7 +209,7 @@ static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer
 static void lane_want(struct lanes *s, struct lane *l)
 {
 	if (!s->nthreads || l->queued || l->busy || l->ended || l->nready == LINES_READY ||
-	    s->ahead > LINES_AHEAD)
+	    s->ahead > LINES_AHEAD + (l->part ? s->nthreads * (size_t)LINES_PART_AHEAD : 0))
 		return;
 	queue_add(s, l);
 	if (s->idle)
@@ -263,6 +279,131 @@ static void *lanes_worker(void *arg)
 	return NULL;
 }
 
+/* Makes what reading the feed needs, or a part of it. Returns NULL if out of memory. */
+static struct lane *lane_new(struct lanes *s, struct feed *f, struct part *part,
+			     const struct part *before)
+{
+	struct lane *l = mem_alloc(sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->part = part;
+	if (part)
+		f = part_open(s->trace, part, before);
+	if (f) {
+		l->reader = feed_reader_new(s->trace, f, s->opt->filter, 0);
+		l->state = s->pass->open(s->self, f);
+	}
+	l->batches = s->batch < BATCH_ROWS || pipe_is_live(s->trace) ? 1 : LINES_BLOCK;
+	if (l->reader && l->state)
+		return l;
+	lane_free(s, l);
+	return NULL;
+}
+
+/* The part behind the lane's; NULL: the feed ends with it. */
+static struct part *lane_next_part(const struct lanes *s, const struct lane *l)
+{
+	struct part *next = l->part ? l->part + 1 : NULL;
+
+	return next && next < s->parts.items + s->parts.n && next->number ? next : NULL;
+}
+
+/*
+ * Makes the lanes of the next parts, as many as there are threads, and wants blocks of them. Called
+ * with s->lock held.
+ */
+static void lane_ahead(struct lanes *s, struct lane *l)
+{
+	struct part *part;
+
+	for (unsigned i = 0; i <= s->nthreads && (part = lane_next_part(s, l)); i++) {
+		if (!l->later)
+			l->later = lane_new(s, NULL, part, NULL);
+		l = l->later;
+		if (!l) {
+			s->failed = true;
+			return;
+		}
+		lane_want(s, l);
+	}
+}
+
+/*
+ * Drops a lane of a part that does not follow the one before it. Called with s->lock held, which is
+ * given up while the lane is busy.
+ */
+static void lane_drop(struct lanes *s, struct lane *l)
+{
+	struct part *part = l->part;
+
+	while (l->busy)
+		pthread_cond_wait(&s->filled, &s->lock);
+	if (l->queued)
+		queue_remove(s, l);
+	for (struct lines *b = l->first; b; b = b->next)
+		s->ahead -= block_size(b);
+	lane_free(s, l);
+	part_forget(s->trace, part);
+}
+
+/*
+ * Goes on with the lane of the feed's next part. Returns false if the feed has ended, or if out
+ * of memory. Called with s->lock held.
+ */
+static bool lane_step(struct lanes *s, struct lane_slot *slot)
+{
+	struct lane *l = slot->lane, *next = l->later;
+	struct part *part = lane_next_part(s, l);
+
+	assert(l->ended && !l->busy && !l->nready && !l->now);
+	if (!part)
+		return false;
+	if (!next || !part_follows(s->trace, l->part, part)) {
+		struct lane *later = next ? next->later : NULL;
+
+		if (next)
+			lane_drop(s, next);
+		l->later = NULL;
+		next = lane_new(s, NULL, part, l->part);
+		s->failed |= !next;
+		if (!next)
+			return false;
+		next->later = later;
+	}
+	if (l->queued)
+		queue_remove(s, l);
+	slot->lane = next;
+	lane_free(s, l);
+	lane_ahead(s, next);
+	return !s->failed;
+}
+
+/* Takes the lane's next block, if it has one left. Called with s->lock held. */
+static void lane_take(struct lanes *s, struct lane *l)
+{
+	while (!l->nready && !l->ended && !s->failed)
+		if (!l->busy)
+			lane_work(s, l, s->buffer);
+		else if (!lanes_work(s, s->buffer))
+			pthread_cond_wait(&s->filled, &s->lock);
+	if (l->nready) {
+		assert(l->first && s->ahead >= block_size(l->first));
+		l->now = l->first;
+		l->first = l->now->next;
+		l->nready--;
+		s->ahead -= block_size(l->now);
+		lane_want(s, l);
+		for (struct lane *k = l->later; k; k = k->later)
+			lane_want(s, k);
+	}
+	/* The last block of a lane may be empty, and nothing would take it away again. */
+	if (l->now && !l->now->n && l->ended && !l->nready) {
+		block_drop(s, l->now);
+		l->now = NULL;
+	}
+}
+
 /*
  * Takes the lane's next block; without one the lane is over. Returns false if out of memory.
  */
@@ -276,24 +417,10 @@ static bool lane_turn(struct lanes *s, struct lane_slot *slot)
 		block_drop(s, l->now);
 	l->now = NULL;
 	l->from = 0;
-	while (!l->nready && !l->ended && !s->failed)
-		if (!l->busy)
-			lane_work(s, l, s->buffer);
-		else if (!lanes_work(s, s->buffer))
-			pthread_cond_wait(&s->filled, &s->lock);
-	if (l->nready) {
-		assert(l->first && s->ahead >= block_size(l->first));
-		l->now = l->first;
-		l->first = l->now->next;
-		l->nready--;
-		s->ahead -= block_size(l->now);
-		lane_want(s, l);
-	}
-	/* The last block of a lane may be empty, and nothing would take it away again. */
-	if (l->now && !l->now->n && l->ended && !l->nready) {
-		block_drop(s, l->now);
-		l->now = NULL;
-	}
+	do {
+		l = slot->lane;
+		lane_take(s, l);
+	} while (!s->failed && !l->now && lane_step(s, slot));
 	good = !s->failed;
 	/* INVARIANT: no worker has a lane that has ended, but it may wait in the queue. */
 	if (good && !l->now) {
@@ -348,17 +475,14 @@ static bool lanes_stopped(const struct lanes *s, const struct out *o)
 /* Makes what reading the lane needs. Returns false if out of memory. */
 static bool lane_begin(struct lanes *s, struct lane_slot *slot)
 {
-	struct lane *l = mem_alloc(sizeof(*l));
-	const struct feed *f = slot->feed;
+	struct part *part = s->parts.items;
 
-	if (!l)
-		return false;
-	l->reader = feed_reader_new(s->trace, slot->feed, s->opt->filter, 0);
-	slot->feed = NULL;
-	slot->lane = l;
-	l->state = s->pass->open(s->self, f);
-	l->batches = s->batch < BATCH_ROWS || pipe_is_live(s->trace) ? 1 : LINES_BLOCK;
-	return l->reader && l->state;
+	while (part && part->feed != slot->feed)
+		part++;
+	slot->lane = lane_new(s, slot->feed, part, NULL);
+	if (slot->lane)
+		slot->feed = NULL;
+	return slot->lane;
 }
 
 /*
@@ -484,6 +608,20 @@ static bool lanes_begin(struct lanes *s)
 	return true;
 }
 
+/* Lists the parts of the feeds if there are fewer than threads. Returns false if out of memory. */
+static bool lanes_divide(struct lanes *s)
+{
+	struct feed *feeds[LINES_THREADS];
+	const unsigned threads = s->opt->threads ? s->opt->threads : work_cpus();
+
+	if (s->count >= threads || s->count >= LINES_THREADS || s->pass->gaps ||
+	    !parts_apply(s->trace, s->opt))
+		return true;
+	for (uint32_t i = 0; i < s->count; i++)
+		feeds[i] = s->lanes[i].feed;
+	return parts_make(&s->parts, s->trace, s->opt, feeds, s->count, LINES_PART);
+}
+
 static bool lanes_open(struct lanes *s)
 {
 	const struct spur_trace *t = s->trace;
@@ -498,24 +636,29 @@ static bool lanes_open(struct lanes *s)
 	for (size_t i = 0; i < t->nfeeds; i++)
 		if (!s->opt->filter || !filter_skips_feed(s->opt->filter, t->feeds[i]))
 			s->lanes[s->count++].feed = t->feeds[i];
-	return merge_core_init(&s->core, s->count, sizeof(struct line)) && lanes_begin(s);
+	return lanes_divide(s) && merge_core_init(&s->core, s->count, sizeof(struct line)) &&
+	       lanes_begin(s);
 }
 
 static void lanes_start(struct lanes *s, unsigned threads)
 {
+	const size_t work = s->parts.n ? s->parts.n : s->count;
+
 	s->charged = mem_charged;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->work, NULL);
 	pthread_cond_init(&s->filled, NULL);
-	threads = threads > s->count ? s->count : threads;
+	threads = threads > work ? (unsigned)work : threads;
 	threads = threads > LINES_THREADS ? LINES_THREADS : threads;
 	while (s->nthreads + 1 < threads &&
 	       !pthread_create(&s->threads[s->nthreads], NULL, lanes_worker, s))
 		s->nthreads++;
 	pthread_mutex_lock(&s->lock);
 	for (uint32_t i = 0; i < s->count; i++)
-		if (!s->lanes[i].feed && s->lanes[i].lane)
+		if (!s->lanes[i].feed && s->lanes[i].lane) {
 			lane_want(s, s->lanes[i].lane);
+			lane_ahead(s, s->lanes[i].lane);
+		}
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -535,8 +678,12 @@ static void lanes_finish(struct lanes *s)
 static void lanes_free(struct lanes *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
-		if (!s->lanes[i].feed && s->lanes[i].lane)
-			lane_free(s, s->lanes[i].lane);
+		if (!s->lanes[i].feed)
+			for (struct lane *l = s->lanes[i].lane, *later; l; l = later) {
+				later = l->later;
+				lane_free(s, l);
+			}
+	parts_free(&s->parts);
 	for (size_t i = 0; i < s->nunused; i++)
 		lines_free(s->unused[i]);
 	merge_core_free(&s->core);

@@ -2,6 +2,9 @@
 #include "flow/pipe.h"
 
 #include "base/work.h"
+#include "flow/parts.h"
+
+enum { FOLD_PART = 8 << 20 /* bytes */ };
 
 static bool pipe_stopped(const struct pipe_options *opt)
 {
@@ -20,6 +23,8 @@ unsigned pipe_workers(const struct spur_trace *t, const struct pipe_options *opt
 
 	if (pipe_is_one(opt) || !t->nfeeds)
 		return 1;
+	if (parts_apply(t, opt))
+		return threads;
 	return t->nfeeds < threads ? (unsigned)t->nfeeds : threads;
 }
 
@@ -29,7 +34,7 @@ struct pipe_run {
 	const struct pipe_options *opt;
 	const struct pipe_fold *fold;
 	void *const *states;
-	struct feed **feeds;
+	struct parts parts;
 	int failed; /* atomic */
 };
 
@@ -53,11 +58,12 @@ static bool pipe_feed_rows(struct pipe_run *run, struct feed_reader *r, void *st
 	return true;
 }
 
-static bool pipe_feed(struct pipe_run *run, const struct feed *f, struct feed_reader *r,
-		      void *state)
+static bool pipe_feed(struct pipe_run *run, struct feed *f, struct feed_reader *r, void *state)
 {
 	const struct pipe_fold *fold = run->fold;
 
+	if (fold->log)
+		fold->log(state, &f->diag);
 	if (fold->feed_begin && !fold->feed_begin(state, f))
 		return false;
 	if (!pipe_feed_rows(run, r, state))
@@ -68,15 +74,19 @@ static bool pipe_feed(struct pipe_run *run, const struct feed *f, struct feed_re
 static void pipe_job(void *arg, size_t job, unsigned worker)
 {
 	struct pipe_run *run = arg;
-	struct feed *f = run->feeds[job];
-	struct feed_reader *r;
+	struct part *part = &run->parts.items[job];
+	struct feed_reader *r = NULL;
+	struct feed *f;
 
 	if (pipe_stopped(run->opt) || __atomic_load_n(&run->failed, __ATOMIC_RELAXED))
 		return;
-	r = feed_reader_new(run->trace, f, run->opt->filter, BATCH_ROWS);
+	f = part_open(run->trace, part, NULL);
+	if (f)
+		r = feed_reader_new(run->trace, f, run->opt->filter, BATCH_ROWS);
 	if (!r || !pipe_feed(run, f, r, run->states[worker]))
 		__atomic_store_n(&run->failed, 1, __ATOMIC_RELAXED);
 	feed_reader_free(r);
+	part_close(run->trace, part);
 }
 
 /* All feeds as one, on the caller's thread. */
@@ -127,19 +137,24 @@ enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options 
 				const struct pipe_fold *fold, void *const *states)
 {
 	struct pipe_run run = { .trace = t, .opt = opt, .fold = fold, .states = states };
+	struct feed **feeds;
 	size_t n = 0;
 
 	if (pipe_is_one(opt) || (t->tracks_shared && !opt->any_order))
 		return pipe_run_single(t, opt, fold, states[0]);
-	run.feeds = mem_array(t->nfeeds, sizeof(struct feed *));
-	if (!run.feeds)
+	feeds = mem_array(t->nfeeds, sizeof(struct feed *));
+	if (!feeds)
 		return SPUR_FAIL;
 	for (size_t i = 0; i < t->nfeeds; i++)
 		if (!opt->filter || !filter_skips_feed(opt->filter, t->feeds[i]))
-			run.feeds[n++] = t->feeds[i];
-	pipe_sort_feeds(run.feeds, n);
-	work_run(pipe_workers(t, opt), n, pipe_job, &run);
-	mem_free(run.feeds);
+			feeds[n++] = t->feeds[i];
+	pipe_sort_feeds(feeds, n);
+	if (parts_make(&run.parts, t, opt, feeds, n, FOLD_PART))
+		work_run(pipe_workers(t, opt), run.parts.n, pipe_job, &run);
+	else
+		run.failed = 1;
+	parts_free(&run.parts);
+	mem_free(feeds);
 	return run.failed ? SPUR_FAIL : SPUR_OK;
 }
 

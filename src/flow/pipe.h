@@ -10,8 +10,16 @@
 #include "base/source.h"
 #include "flow/filter.h"
 
+/* Whether threads may read parts of one feed at once, where the format can divide it. */
+enum pipe_parts {
+	PIPE_WHOLE, /* no: rows of a feed depend on those before them */
+	PIPE_PARTS, /* yes */
+	PIPE_PARTS_NAMED, /* if tracks get the names that they get where a feed is read in order */
+};
+
 struct pipe_options {
 	unsigned threads; /* 0: all processors */
+	enum pipe_parts parts; /* set by passes, each for itself */
 	struct filter *filter; /* NULL: all rows */
 	/* What is merged otherwise: one feed after the other instead, in the trace's order */
 	bool in_turn;
@@ -79,13 +87,18 @@ enum spur_status merge_marked(struct merge *m, struct marked_rows *out);
 void merge_free(struct merge *m);
 
 /*
- * Per feed in parallel: each worker has its own state, each feed is read by one worker from begin
- * to end. The caller joins the states afterwards: results must not depend on which worker had which
- * feed. Where the filter is global, tracks are shared (trace.h), or there is a limit the feeds are
- * read merged on one worker instead: then rows of several feeds are mixed, feed_begin/feed_end get
- * NULL once.
+ * Per feed in parallel: each worker has its own state, each feed, or part of one
+ * (pipe_options.parts), is read by one worker from begin to end. The caller joins the states
+ * afterwards: results must not depend on which worker had which feed. Where the filter is global,
+ * tracks are shared (trace.h), or there is a limit the feeds are read merged on one worker instead:
+ * then rows of several feeds are mixed, feed_begin/feed_end get NULL once.
  */
 struct pipe_fold {
+	/*
+	 * Called before feed_begin() with the log for what is found in the rows, unless those of
+	 * several feeds are mixed; or NULL.
+	 */
+	void (*log)(void *worker, struct diag_log *log);
 	bool (*feed_begin)(void *worker, const struct feed *f);
 	bool (*rows)(void *worker, struct spur_event *rows, size_t n);
 	bool (*marked)(void *worker, struct marked_rows rows); /* instead of `rows`; or NULL */

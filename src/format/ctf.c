@@ -490,6 +490,7 @@ void ctf_feed_free(struct ctf_feed *f)
 {
 	ctf_feed_end(f);
 	mem_free(f->files);
+	mem_free(f->cuts);
 	scratch_free(f->order, f->order_size);
 	mem_free(f);
 }
@@ -603,6 +604,10 @@ const struct spur_format spur_format_ctf = {
 	.follows_dirs = true,
 	.open = open_trace,
 	.next = ctf_next,
+	.divide = ctf_divide,
+	.part_open = ctf_part_open,
+	.part_follows = ctf_part_follows,
+	.part_close = ctf_part_close,
 	.args = ctf_args,
 	.args_proven = ctf_args_proven,
 	.bytes = &ctf_bytes,

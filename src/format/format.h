@@ -128,6 +128,27 @@ struct spur_format {
 	 */
 	enum spur_status (*next)(struct spur_trace *t, struct feed *f, struct batch *b);
 	/*
+	 * Divides a feed, of which at most some rows were read ahead, into parts that follow each
+	 * other and can be read by different threads at once: the feed itself is part 0, and ends
+	 * from now on where part 1 begins. A part has `bytes` bytes or more. With `names` the
+	 * tracks must get the names that they get where rows are read in order. Returns the number
+	 * of parts, 1 if the feed cannot be divided. Called once for a feed. NULL: no feed can be.
+	 */
+	uint32_t (*divide)(struct spur_trace *t, struct feed *f, uint64_t bytes, bool names);
+	/*
+	 * Makes the state of *part, by which next() reads a part of a feed, from 1 on. Its rows
+	 * have no flags that depend on the part before it, unless that part is given, read to its
+	 * end. Returns false if out of memory. Free with part_close(). Thread-safe.
+	 */
+	bool (*part_open)(struct spur_trace *t, const struct feed *f, uint32_t number,
+			  const struct feed *before, struct feed *part);
+	/*
+	 * Returns true if the rows of a part are those that follow the part before it, which was
+	 * read to its end; else the part must be opened again, with `before`.
+	 */
+	bool (*part_follows)(const struct feed *before, const struct feed *part);
+	void (*part_close)(struct feed *part);
+	/*
 	 * The time of the first row of a feed of which nothing has been read, or an earlier one, if
 	 * that is known without reading rows: then a merge of very many feeds need not begin with
 	 * the feed before that time. Returns false if it is not known. NULL: it never is.

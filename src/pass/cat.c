@@ -72,6 +72,7 @@ static enum spur_status cat_write(struct cat *c)
 
 	pipe.limit = left = env->opt->limit;
 	pipe.left = &left;
+	pipe.parts = PIPE_PARTS;
 	if (env->opt->form == FORM_CSV && !env->opt->continued)
 		out_str(env->out, EVENT_CSV_HEAD);
 	if (pipe_run_lines(env->trace, &pipe, &lines, c, env->out) == SPUR_FAIL)

@@ -822,6 +822,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	 * last on its CPU
 	 */
 	k->by_switch = k->tid_slot == CTF_NO_SLOT && has_switches(c, class);
+	k->names_threads = has_thread_events(c, class);
 	first = first_field(first);
 	k->bits = !first || first->align < 8;
 	k->usual = (uint8_t)find_usual(class);

@@ -163,6 +163,7 @@ struct ctf_class {
 	bool needs_packet; /* its events' headers refer to fields of the packet's */
 	/* No context names the thread: it is the one that was last switched to on the CPU */
 	bool by_switch;
+	bool names_threads; /* it has events that tell threads, and their names, by fields */
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;
 	uint64_t offset; /* cycles */
@@ -234,6 +235,12 @@ struct ctf_turn {
 	uint32_t file, packet; /* index in the feed's files, in the file's packets */
 };
 
+/* Where a feed is divided (parts.c): before a packet whose first event is certain to be a row. */
+struct ctf_cut {
+	size_t file, packet; /* index in the feed's files, in the file's packets */
+	int64_t first; /* time of that row */
+};
+
 struct ctf_feed {
 	struct ctf *ctf;
 	struct ctf_trace *trace;
@@ -244,6 +251,9 @@ struct ctf_feed {
 	/* Where files overlap: all packets in their order, in scratch memory; else NULL. */
 	struct ctf_turn *order;
 	size_t norder, order_at, order_size;
+	struct ctf_cut *cuts; /* of a feed that was divided, in order; else NULL */
+	size_t ncuts, cuts_cap;
+	const struct ctf_cut *from, *until; /* of the part that is read; NULL: the feed's ends */
 	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
 	const char *packet_name; /* of its file */
 	uint64_t effort; /* bits of it searched for events after damage */
@@ -521,6 +531,8 @@ bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self);
  * Messages and counts go to `feed`.
  */
 enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b);
+/* Makes what reading a feed needs. Returns false if out of memory. */
+bool ctf_feed_start(struct ctf_feed *f);
 /*
  * Reads a whole stream for what is wrong in it, which goes to `log`, and adds the number of its
  * events to *events. Returns false if out of memory.
@@ -532,6 +544,13 @@ bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *
 bool ctf_last(struct spur_trace *t, int64_t *ts);
 /* ns (or ticks) of a clock value. */
 int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles);
+
+/* parts.c: see struct spur_format. */
+uint32_t ctf_divide(struct spur_trace *t, struct feed *feed, uint64_t bytes, bool names);
+bool ctf_part_open(struct spur_trace *t, const struct feed *feed, uint32_t number,
+		   const struct feed *before, struct feed *part);
+bool ctf_part_follows(const struct feed *before, const struct feed *part);
+void ctf_part_close(struct feed *part);
 
 /* args.c */
 enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev,

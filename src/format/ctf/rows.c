@@ -446,6 +446,8 @@ static bool packet_step(struct ctf_feed *f)
 		f->file++;
 		f->next = 0;
 	}
+	if (f->until && f->file == f->until->file && f->next == f->until->packet)
+		return false;
 	return f->file < f->nfiles;
 }
 
@@ -650,7 +652,7 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 		source_passed(src, f->packet->off + begin / 8, f->packet->off + c->at / 8);
 }
 
-static bool feed_start(struct ctf_feed *f)
+bool ctf_feed_start(struct ctf_feed *f)
 {
 	assert(!f->started && !f->packet && !f->nheld);
 	f->started = true;
@@ -712,7 +714,7 @@ enum spur_status ctf_next(struct spur_trace *t, struct feed *feed, struct batch 
 enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 {
 	b->count = 0;
-	if (!f->started && !feed_start(f))
+	if (!f->started && !ctf_feed_start(f))
 		return SPUR_FAIL;
 	/* Invariant: held rows come out before anything else is read. */
 	while (b->count < b->cap) {
@@ -774,7 +776,7 @@ static bool side_open(struct side_reader *a, const struct ctf_feed *of)
 				   .own_track = of->own_track,
 				   .files = of->files,
 				   .nfiles = of->nfiles };
-	return feed_start(a->f);
+	return ctf_feed_start(a->f);
 }
 
 /* Reads the current packet; `each` (or NULL) sees its rows. Returns false if the callback did. */

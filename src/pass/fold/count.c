@@ -63,20 +63,19 @@ static bool count_args(struct counts *c, const struct spur_event *row)
 	}
 	st = args_decode(c->trace, row, &c->args);
 	c->nargs += c->args.count;
-	if (st != SPUR_WARN || !c->feed)
+	if (st != SPUR_WARN || !c->log)
 		return st != SPUR_FAIL;
 	s = trace_stream(c->trace, row->stream);
-	diag_add(&c->feed->diag, DIAG_DAMAGE, "arguments/damaged", s ? s->path : "", row->off, 0,
+	diag_add(c->log, DIAG_DAMAGE, "arguments/damaged", s ? s->path : "", row->off, 0,
 		 "arguments: expected %u, found %zu that can be read", row->nargs, c->args.count);
 	return true;
 }
 
-static bool count_feed(void *worker, const struct feed *f)
+static void count_log(void *worker, struct diag_log *log)
 {
 	struct counts *c = worker;
 
-	c->feed = f ? c->trace->feeds[f->id] : NULL;
-	return true;
+	c->log = log;
 }
 
 /* Rows of one stream and track that follow each other are counted at once. */
@@ -145,15 +144,20 @@ void counts_free(struct counts *c)
 
 enum spur_status counts_run(struct pass_env *env, unsigned what, struct counts *out)
 {
-	static const struct pipe_fold fold = { .feed_begin = count_feed, .rows = count_rows };
+	static const struct pipe_fold fold = { .log = count_log, .rows = count_rows };
 	struct pipe_options opt = env->pipe;
-	const unsigned n = pipe_workers(env->trace, &env->pipe);
-	struct counts *workers = mem_array(n, sizeof(*workers));
-	void **states = mem_array(n, sizeof(*states));
-	enum spur_status st = workers && states ? SPUR_OK : SPUR_FAIL;
+	struct counts *workers;
+	enum spur_status st;
+	void **states;
+	unsigned n;
 
 	*out = (struct counts){ 0 };
 	opt.any_order = true;
+	opt.parts = what & COUNT_CELLS ? PIPE_PARTS_NAMED : PIPE_PARTS;
+	n = pipe_workers(env->trace, &opt);
+	workers = mem_array(n, sizeof(*workers));
+	states = mem_array(n, sizeof(*states));
+	st = workers && states ? SPUR_OK : SPUR_FAIL;
 	for (unsigned i = 0; i < n && st == SPUR_OK; i++) {
 		workers[i].trace = env->trace;
 		workers[i].what = what;

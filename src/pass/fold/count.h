@@ -25,7 +25,7 @@ struct counts {
 	struct cells streams, tracks; /* by id; with COUNT_CELLS */
 	/* While a feed is read: */
 	struct spur_trace *trace;
-	struct feed *feed;
+	struct diag_log *log; /* NULL: rows of several feeds are mixed */
 	unsigned what; /* enum counts_what */
 	struct spur_args args;
 	uint64_t nargs;
