@@ -260,7 +260,7 @@ static void test_lane_sums(void **state)
 	char path[64];
 	struct subject s;
 	const struct store_node *n;
-	uint8_t byte;
+	uint8_t byte = 0;
 	int fd;
 
 	(void)state;
