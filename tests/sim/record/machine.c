@@ -210,10 +210,11 @@ void sim_unreserve(void *p, size_t size)
 void *sim_reserve(size_t size)
 {
 	const size_t n = reserved_size(size);
-	char *const p = reserved + sim.nreserved;
+	char *p;
 
 	sim_step();
 	assert(n <= RESERVED_MOST - sim.nreserved);
+	p = reserved + sim.nreserved; /* now that the other contexts had their turn */
 	sim.nreserved += n;
 	return p;
 }
