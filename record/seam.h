@@ -347,11 +347,17 @@ static inline bool seam_mirror(void *to, const void *from, size_t size)
 				     MREMAP_MAYMOVE | MREMAP_FIXED, (long)to, 0));
 }
 
-/* Has `size` bytes at `p` be private ones, of zeros, in one step. */
-static inline void seam_replace(void *p, size_t size)
+/* Has `size` bytes at `p` be private words that are all `value`, in one step. */
+static inline void seam_replace(void *p, size_t size, uint32_t value)
 {
-	seam_call(SYS_mmap, (long)p, (long)size, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	uint32_t *const to = (uint32_t *)seam_reserve(size);
+
+	for (size_t i = 0; to && i < size / sizeof(*to); i++)
+		to[i] = value;
+	if (!to || !seam_mapped(seam_call(SYS_mremap, (long)to, (long)size, (long)size,
+					  MREMAP_MAYMOVE | MREMAP_FIXED, (long)p, 0)))
+		seam_call(SYS_mmap, (long)p, (long)size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
 /* Whether another process has a lock that keeps this one from being taken. */

@@ -112,8 +112,12 @@ void core_system_watch(void)
 
 void core_system_unwatch(void)
 {
+	/*
+	 * Until the recording has switched them, points are on, and wait for the lock: they record
+	 * what begins while the recording does, instead of passing it over.
+	 */
 	if (core_watching)
-		seam_replace(core_words, BOARD_PAGE);
+		seam_replace(core_words, BOARD_PAGE, 1);
 	core_watching = false;
 }
 

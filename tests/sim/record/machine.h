@@ -202,9 +202,9 @@ int sim_atfork(void (*before)(void), void (*parent)(void), void (*child)(void));
 int sim_open_board(void);
 void *sim_map_board(int fd, size_t size);
 int sim_fstat(int fd, struct stat *to);
-/* From here on the words that points test are these in the process; or private ones, of zeros. */
+/* From here on the words that points test are these in the process; or private ones. */
 bool sim_mirror(const void *from);
-void sim_replace(void *p, size_t size);
+void sim_replace(void *p, size_t size, uint32_t value);
 bool sim_session_alive(void);
 /* True if the process looks at the board, and no thread of it has the lock. */
 bool sim_watches(void);

@@ -230,9 +230,9 @@ static inline bool seam_mirror(void *to, const void *from, size_t size)
 	return sim_mirror(from);
 }
 
-static inline void seam_replace(void *p, size_t size)
+static inline void seam_replace(void *p, size_t size, uint32_t value)
 {
-	sim_replace(p, size);
+	sim_replace(p, size, value);
 }
 
 /* Only a session's process has a lock. */

@@ -168,14 +168,15 @@ bool sim_mirror(const void *from)
 	return true;
 }
 
-void sim_replace(void *p, size_t size)
+void sim_replace(void *p, size_t size, uint32_t value)
 {
 	sim_step();
 	if (sim.options.mutant == SIM_BOARD_KEPT)
 		return;
 	sim.mirrors[sim.process] = NULL;
 	track_before(p, size);
-	memset(p, 0, size);
+	for (size_t at = 0; at < size; at += sizeof(value))
+		memcpy((char *)p + at, &value, sizeof(value));
 	track_after(p, size);
 }
 
