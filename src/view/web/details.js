@@ -13,7 +13,8 @@ export async function details(app) {
 	const { picked } = app.state;
 	if (!picked) return [element("p", {}, "Click a span to see its details. Drag over tracks to choose a range. Press ? for all keys.")];
 	const d = await app.source.span(picked, picked.ts, picked.dur);
-	app.found = d;
+	/* Answers may come in another order than they were asked for. */
+	if (app.state.picked === picked) app.found = d;
 	const name = (/** @type {SpanRef} */ s) => app.labels[s.label]?.name ?? "?";
 	const link = (/** @type {SpanRef} */ s) => element("button", { type: "button", class: "span",
 		click: () => app.pick(s, true) }, `${alone(name(s))} ${duration(s.dur)}`);
