@@ -423,6 +423,7 @@ int sim_truncate(int fd, uint64_t size)
 	const size_t was = f->size;
 
 	sim_step_seen();
+	assert(size <= SIM_FILE_MOST);
 	if (sim_now()->mutant == SIM_TRUNCATED_SHORT)
 		size -= SIM_CHUNK;
 	if (size < was && !f->dump && sim_load_word((char *)bytes[fd - FIRST_FD] + SPB_END_AT))

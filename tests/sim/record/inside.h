@@ -9,7 +9,7 @@
 enum { SIM_WORD = 8, SIM_LATE = 8, SIM_LATE_BYTES = 512, SIM_STACK = 64 << 10 };
 
 /* Of struct core_thread; defined where that is known. */
-extern const size_t sim_busy_at, sim_lost_at;
+extern const size_t sim_busy_at, sim_lost_at, sim_pinned_at;
 /* The library's core_users and core_words. */
 extern const void *const sim_users;
 extern char *const sim_point_words;

@@ -22,6 +22,7 @@ static struct {
 	size_t started;
 	size_t gate; /* how many there were at the gate */
 	bool recording;
+	bool pinned; /* a ring has kept a chunk that was not complete when it came round */
 	uint8_t file; /* recordings begun so far */
 	unsigned ndumps;
 	struct {
@@ -38,6 +39,8 @@ static struct {
 	/* Events of the thread itself: the first one in each recording, and the last one. */
 	uint64_t first[SIM_THREADS][LAW_FILES], last[SIM_THREADS];
 	uint64_t chunk; /* now */
+	/* Gaps before it in its thread, and before the first event that counts. */
+	unsigned gaps, first_gaps[SIM_THREADS][LAW_FILES];
 	uint64_t in_chunk[LAW_CHUNKS]; /* the last event of a thread itself in each chunk */
 	bool damage, torn, invented, twice, disorder, gap;
 } seen;
@@ -82,7 +85,13 @@ uint64_t law_event(void)
 
 void law_recorded(uint64_t event)
 {
+	const char *const thread = sim_thread_memory(sim_current());
+	uint32_t pinned = 0;
+
 	sim_acknowledge();
+	if (thread)
+		memcpy(&pinned, thread + SIM_TLS_OWN + sim_pinned_at, sizeof(pinned));
+	now.pinned |= pinned != 0;
 	events[event - 1].recorded = true;
 }
 
@@ -191,9 +200,23 @@ void law_read_begin(void)
 	memset(times_read, 0, now.most * sizeof(*times_read));
 }
 
-void law_read_chunk(uint64_t sequence)
+void law_read_chunk(uint64_t sequence, unsigned gaps)
 {
 	seen.chunk = sequence;
+	seen.gaps = gaps;
+}
+
+/* The first event of a thread in a recording; SPEC spur/reuse: chunks that were kept are older. */
+static void first_note(uint64_t event)
+{
+	const struct event *const e = &events[event - 1];
+	uint64_t *const first = &seen.first[e->thread][e->file];
+	unsigned *const gaps = &seen.first_gaps[e->thread][e->file];
+
+	if (*first && !(now.pinned && seen.gaps > *gaps))
+		return;
+	*first = event;
+	*gaps = seen.gaps;
 }
 
 /* True if an event is missing between two of a thread in one chunk. */
@@ -233,8 +256,7 @@ void law_read_event(uint64_t event, bool whole)
 		seen.in_chunk[seen.chunk] = event;
 	}
 	seen.last[e->thread] = event;
-	if (!seen.first[e->thread][e->file])
-		seen.first[e->thread][e->file] = event;
+	first_note(event);
 }
 
 void law_read_tick(void)

@@ -53,8 +53,11 @@ void law_read_begin(void);
 /* `whole`: its arguments are those of the event. */
 void law_read_event(uint64_t event, bool whole);
 void law_read_tick(void);
-/* What is read next is of the chunk with this number; 0: that is not known. */
-void law_read_chunk(uint64_t sequence);
+/*
+ * What is read next is of the chunk with this number; 0: that is not known. Before it in the file,
+ * so often another chunk of its thread was closed before the next one was opened: SPEC spur/gap.
+ */
+void law_read_chunk(uint64_t sequence, unsigned gaps);
 void law_read_lost(uint64_t n);
 void law_read_damage(void);
 /*

@@ -12,6 +12,7 @@ enum {
 	HEADER = 4096,
 	PAGE = 4096,
 	HEAD = 64,
+	CLOSED = 40,
 	SITES = 16,
 	STRINGS = 16,
 	RECORDS = 4096,
@@ -19,6 +20,7 @@ enum {
 
 struct record {
 	uint64_t thread, sequence, time, order;
+	uint64_t opened, closed; /* when its chunk was; closed: 0 if it was not */
 	const uint8_t *p; /* its payload */
 	uint32_t words, site;
 };
@@ -114,6 +116,8 @@ static void record(const uint8_t *chunk, const uint8_t *p, uint64_t words, uint6
 					     .sequence = number(chunk + 8, 8),
 					     .time = time,
 					     .order = nrecords,
+					     .opened = number(chunk + 24, 8),
+					     .closed = number(chunk + CLOSED, 8),
 					     .p = p + ((word >> 4 & 15) == 15 ? 16 : 8),
 					     .words = (uint32_t)words,
 					     .site = (uint32_t)(word >> 8 & 0xFFFFFF) };
@@ -203,13 +207,13 @@ static bool is_id(uint64_t id, uint64_t event)
 }
 
 /* A number and its complement; or a number and texts. */
-static void tell(const struct record *r)
+static void tell(const struct record *r, unsigned gaps)
 {
 	const char *const name = r->site < SITES ? names[r->site] : "";
 	const uint64_t event = r->words ? number(r->p, 8) : 0;
 	bool whole = event != 0;
 
-	law_read_chunk(r->sequence);
+	law_read_chunk(r->sequence, gaps);
 	if (strcmp(name, "tick") == 0) {
 		law_read_tick();
 	} else if (strcmp(name, "unnamed") == 0 || is_string(name, event)) {
@@ -233,8 +237,19 @@ static void tell(const struct record *r)
 	}
 }
 
+/* Gaps between chunks of a record's thread before it; `gaps`: those before the last record. */
+static unsigned gaps_before(size_t i, unsigned gaps)
+{
+	const struct record *const r = &records[i], *const last = r - 1;
+
+	if (!i || last->thread != r->thread)
+		return 0;
+	return gaps + (last->sequence != r->sequence && last->closed && last->closed < r->opened);
+}
+
 void parse(const uint8_t *file, size_t size)
 {
+	unsigned gaps = 0;
 	const size_t chunk_size = size >= HEADER ? number(file + 8, 4) : 0;
 
 	memset(names, 0, sizeof(names));
@@ -261,6 +276,8 @@ void parse(const uint8_t *file, size_t size)
 			law_read_damage();
 	}
 	qsort(records, nrecords, sizeof(*records), by_sequence);
-	for (size_t i = 0; i < nrecords; i++)
-		tell(&records[i]);
+	for (size_t i = 0; i < nrecords; i++) {
+		gaps = gaps_before(i, gaps);
+		tell(&records[i], gaps);
+	}
 }

@@ -10,6 +10,7 @@
 
 const size_t sim_busy_at = offsetof(struct core_thread, busy);
 const size_t sim_lost_at = offsetof(struct core_thread, lost);
+const size_t sim_pinned_at = offsetof(struct core_thread, npinned);
 const void *const sim_users = &core_users;
 char *const sim_point_words = (char *)core_words;
 
