@@ -36,6 +36,14 @@ static int words_read(const struct dump *d, uint64_t *to, uint64_t off, size_t w
 	return (size_t)got == words * SPB_WORD ? 0 : EIO;
 }
 
+/* Returns 0 or an errno. */
+static int word_write(const struct dump *d, uint64_t word, uint64_t off)
+{
+	const long got = seam_pwrite(d->to, &word, sizeof(word), off);
+
+	return got < 0 ? (int)-got : 0;
+}
+
 /* The place behind the last word that is not zero, at least `at`. */
 __attribute__((no_sanitize("thread"))) static size_t words_used(const uint64_t *p, size_t at,
 								size_t end)
@@ -188,11 +196,14 @@ static int chunk_copy(struct dump *d, uint64_t off, enum spb_chunk_kind kind)
 		else
 			why = descriptors_read(d, off + page, page ? 0 : SPB_CHUNK_HEAD / SPB_WORD,
 					       &used);
-		/* SPEC spur/reuse: a ring has used the chunk again meanwhile: it has no head. */
+		/*
+		 * SPEC spur/reuse: a ring has used the chunk again meanwhile: beside the pages that
+		 * are copied it has a head without a number.
+		 */
 		if (!why && !page) {
 			why = words_read(d, &then, off + SPB_SEQUENCE_AT, 1);
-			if (then != head[1])
-				return why;
+			if (why || then != head[1])
+				return why ? why : word_write(d, head[0], off);
 			open_close(d);
 		}
 		if (!why && used)
