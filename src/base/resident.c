@@ -22,7 +22,10 @@ struct range {
 	uintptr_t begin, end; /* multiples of WINDOW */
 };
 
-/* INVARIANT: `bytes` is the sum of all ranges, which belong to mappings that exist. */
+/*
+ * INVARIANT: `bytes` is the sum of all ranges, which belong to mappings that exist, and `recent` is
+ * at most `count`.
+ */
 static struct {
 	pthread_mutex_t lock;
 	struct range list[RANGES];
@@ -67,6 +70,7 @@ static void drop_all(void)
  */
 static struct range *range_find(const uint8_t *data, uintptr_t begin, uintptr_t end)
 {
+	assert(passed.recent <= passed.count);
 	for (uint32_t i = 0, k = passed.recent; i < passed.count; i++, k++) {
 		struct range *const r = &passed.list[k < passed.count ? k : k - passed.count];
 
@@ -130,6 +134,7 @@ void resident_unmap(const uint8_t *data, size_t size)
 		passed.bytes -= r->end - r->begin;
 		*r = passed.list[--passed.count];
 	}
+	passed.recent = 0;
 	assert(passed.count || !passed.bytes);
 	/* The next mapping may have the same addresses. */
 	atomic_fetch_add_explicit(&rounds, 1, memory_order_relaxed);
