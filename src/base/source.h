@@ -113,6 +113,18 @@ static inline void source_record_passed(const struct source *s, uint64_t off, ui
 }
 
 /*
+ * Fetches what is read soon into the caches, for loops over records from `p` on that are faster
+ * than memory: processors stop fetching ahead at the end of each page. Has no effect where that
+ * lies past the end of the data.
+ */
+static inline void source_ahead(const uint8_t *p)
+{
+	enum { AHEAD = 2048 };
+
+	__builtin_prefetch((const void *)((uintptr_t)p + AHEAD));
+}
+
+/*
  * Returns a source that has all of its bytes, which the caller keeps alive. It is for functions
  * that take a source, and needs no source_close().
  */

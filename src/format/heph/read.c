@@ -269,6 +269,7 @@ static bool window_fill(struct heph *h)
 	uint32_t n = 0;
 
 	do {
+		source_ahead(p);
 		k.p = p;
 		k.size = heph_event_at(&h->walk, p);
 		if (__builtin_expect(!k.size, 0)) {

@@ -17,7 +17,6 @@ enum {
 	BIAS_RECORDS = 4096, /* looked at for a leaf call */
 	BLOCK_MOST = 1024, /* records of a block of short calls */
 	BLOCK_LEAST = 32,
-	READ_AHEAD = 2048, /* bytes that are asked for before they are read */
 	BLOCK_BETWEEN = 128, /* records as rows, where no such block begins */
 };
 
@@ -642,15 +641,6 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 }
 
 /*
- * Fetches what is read soon into the caches, and has no effect where that lies behind the file's
- * end. CPUs stop fetching ahead at the end of each page, and these loops are faster than memory.
- */
-static inline void read_ahead(const uint8_t *p)
-{
-	__builtin_prefetch((const void *)((uintptr_t)p + READ_AHEAD));
-}
-
-/*
  * Ordinary records: ENTRY and EXIT without payload, at depths below DEPTH_SURE, in time order
  * before `stop`. Returns the first that is none of these, or `end`. Whether a record is an EXIT is
  * not predictable: an EXIT's slot is found by its depth, an ENTRY's by its address; both indexes
@@ -675,7 +665,7 @@ take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, boo
 		uint32_t index = (uint32_t)(addr * mult >> shift);
 		const struct addr_slot *slot;
 
-		read_ahead(p);
+		source_ahead(p);
 		if (__builtin_expect((w & ORDINARY_MASK) != MAGIC_BITS, 0) ||
 		    __builtin_expect(t - prev >= stop - prev, 0))
 			break;
@@ -728,7 +718,7 @@ static bool block_scan(struct short_block *b, uint32_t depth, uint64_t prev)
 		const uint64_t w = load64(b->p + (size_t)i * RECORD + 8, false);
 		const uint32_t exit = w & 1;
 
-		read_ahead(b->p + (size_t)i * RECORD);
+		source_ahead(b->p + (size_t)i * RECORD);
 		bad |= (w & ORDINARY_MASK) ^ MAGIC_BITS;
 		bad |= (t - prev) >> 63;
 		bad |= ((w >> 6 & DEPTH_MASK) + exit) ^ depth;
