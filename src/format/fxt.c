@@ -286,6 +286,7 @@ const struct spur_format spur_format_fxt = {
 	.open = open_file,
 	.next = fxt_next,
 	.args = fxt_args,
+	.args_proven = fxt_args_proven,
 	.fields = fxt_fields,
 	.place = fxt_record_place,
 	.ticks = fxt_record_ticks,

@@ -1,6 +1,7 @@
 /*
  * Arguments of plain events are decoded without a look at the rest of the record: the same as
- * decoding it in full, of all recorded files and of copies with flipped bytes.
+ * decoding it in full, of all recorded files and of copies with flipped bytes. And events have as
+ * many as is said to be proven.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,13 +22,14 @@
 enum { COPIES = 40, MOST = 1 << 19 };
 
 static char path[160]; /* of the damaged copy */
-static uint64_t compared;
+static uint64_t compared, proven;
 
 static void check_row(struct spur_trace *t, const struct spur_event *row, struct value_writer *w)
 {
 	struct spur_args quick = { 0 }, full = { 0 };
 	struct fxt_place p;
 	struct out a, b;
+	uint32_t n;
 
 	assert_int_equal(trace_args(t, row, &quick), SPUR_OK);
 	args_reset(&full);
@@ -35,6 +37,10 @@ static void check_row(struct spur_trace *t, const struct spur_event *row, struct
 	fxt_record_args(&p, row->flags & SPUR_F_OUT, &full);
 	fxt_place_leave(t->state);
 	assert_int_equal(quick.count, full.count);
+	if (t->format->args_proven(t, row, &quick, &n)) {
+		assert_int_equal(full.count, n);
+		proven++;
+	}
 	for (size_t i = 0; i < full.count; i++) {
 		assert_int_equal(quick.items[i].type, full.items[i].type);
 		assert_int_equal(quick.items[i].size, full.items[i].size);
@@ -129,6 +135,7 @@ static void files(void **state)
 	closedir(folder);
 	unlink(path);
 	assert_true(compared > UINT64_C(25) * copies);
+	assert_true(proven > UINT64_C(10) * copies);
 }
 
 int main(void)

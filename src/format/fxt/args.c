@@ -144,6 +144,17 @@ static const uint8_t plain_types[16] = {
 	[FXT_ARG_U64] = 1 + SPUR_U64,	[FXT_ARG_F64] = 1 + SPUR_F64,
 };
 
+/* As fxt_string_at(), quick for strings that are registered once. */
+static inline uint32_t plain_name(const struct fxt *x, const struct fxt_provider *provider,
+				  unsigned index, uint64_t off)
+{
+	const uint32_t newest = provider->heads[index];
+
+	if (newest && x->tables.items[newest].off <= off)
+		return x->tables.items[newest].value + 1;
+	return fxt_string_at(x, provider, index, off);
+}
+
 /*
  * Decodes an argument whose name is given by index, and whose value needs no look-up. Returns its
  * end, or NULL if the argument is of another kind.
@@ -160,7 +171,7 @@ static inline const uint8_t *plain_value(const struct fxt *x, const struct fxt_p
 	if (!plain_types[type] || size != fxt_arg_bytes[type] || size > (uint64_t)(end - p) ||
 	    (h & (unsigned)FXT_INLINE << 16))
 		return NULL;
-	name = fxt_string_at(x, provider, (unsigned)fxt_get(h, FXT_F_ARG_NAME_INDEX), off);
+	name = plain_name(x, provider, (unsigned)fxt_get(h, FXT_F_ARG_NAME_INDEX), off);
 	if (!name)
 		return NULL;
 	*v = (struct spur_value){ .type = (uint8_t)(plain_types[type] - 1),
@@ -201,6 +212,22 @@ static bool plain_values(const struct fxt *x, const struct spur_event *ev, struc
 			return false;
 	}
 	args->count = ev->nargs;
+	return true;
+}
+
+/*
+ * When an event's row was made, each of its arguments was found to be within the record, or was
+ * left out of nargs; decoding takes just the former.
+ */
+bool fxt_args_proven(struct spur_trace *t, const struct spur_event *ev,
+		     const struct spur_args *args, uint32_t *n)
+{
+	const struct fxt *x = t->state;
+
+	(void)args;
+	if (fxt_type(load64(x->src->data + ev->off, x->swap)) != FXT_EVENT)
+		return false;
+	*n = ev->nargs;
 	return true;
 }
 

@@ -510,6 +510,8 @@ bool fxt_joins(const struct copy *copy);
 /* args.c, fields.c */
 enum spur_status fxt_args(struct spur_trace *t, const struct spur_event *ev,
 			  struct spur_args *args);
+bool fxt_args_proven(struct spur_trace *t, const struct spur_event *ev,
+		     const struct spur_args *args, uint32_t *n);
 enum spur_status fxt_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
 
