@@ -90,7 +90,6 @@ static __attribute__((noinline)) bool stat_retrack(struct calls *w, uint32_t key
 {
 	struct call_stat *st = &w->stats[key], *from;
 	const uint32_t head = key_head(w, key);
-	struct map64_slot *slot;
 
 	if (st->track == track)
 		return true;
@@ -98,19 +97,12 @@ static __attribute__((noinline)) bool stat_retrack(struct calls *w, uint32_t key
 					     sizeof(*w->holders), KEY_LIMIT))
 		return false;
 	from = w->holders[head] ? &w->stats[w->holders[head] - 1] : st;
-	if (from->open) {
-		slot = map64_put(&w->parked, (uint64_t)from->track << 32 | head);
-		if (!slot)
-			return false;
-		slot->value = from->open;
-	}
+	if (from->open && !parked_put(&w->parked, from->track, head, from->open))
+		return false;
 	from->open = 0;
 	from->track = SPUR_NONE;
-	slot = map64_find(&w->parked, (uint64_t)track << 32 | head);
-	st->open = slot ? (uint32_t)slot->value : 0;
+	st->open = parked_take(&w->parked, track, head);
 	st->track = track;
-	if (slot)
-		slot->value = 0;
 	w->holders[head] = key + 1;
 	return true;
 }
@@ -264,27 +256,6 @@ static __attribute__((noinline)) bool calls_step(struct calls *w, const struct s
 	return true;
 }
 
-/* Forgets the counters of tracks on which nothing is open. Returns false if out of memory. */
-static bool parked_trim(struct calls *w)
-{
-	struct map64 kept = { 0 };
-	const struct map64_slot *from;
-	bool good = true;
-	size_t i = 0;
-
-	while (good && (from = map64_next(&w->parked, &i))) {
-		struct map64_slot *to = from->value ? map64_put(&kept, from->key) : NULL;
-
-		good = to || !from->value;
-		if (to)
-			to->value = from->value;
-	}
-	map64_free(good ? &w->parked : &kept);
-	if (good)
-		w->parked = kept;
-	return good;
-}
-
 /* Ends the SPANs that are over on all tracks. Returns false if out of memory. */
 static __attribute__((noinline)) bool spans_over(struct calls *w, int64_t now)
 {
@@ -297,7 +268,7 @@ static __attribute__((noinline)) bool spans_over(struct calls *w, int64_t now)
 		while ((f = walk_over(s, now, &e)))
 			if (!call_end(w, s, s->track, f, e))
 				return false;
-	return parked_trim(w);
+	return parked_trim(&w->parked);
 }
 
 static __attribute__((noinline)) struct view view_make(struct calls *w,
@@ -619,7 +590,7 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 				return false;
 	}
 	pair_clear(&w->pair);
-	map64_free(&w->parked);
+	parked_free(&w->parked);
 	return true;
 }
 
@@ -630,7 +601,7 @@ static void reading_free(struct calls *w)
 	sample_free(&w->sample);
 	pair_free(&w->pair);
 	gather_free(&w->gather);
-	map64_free(&w->parked);
+	parked_free(&w->parked);
 	mem_free(w->holders);
 	mem_free(w->seen);
 	w->holders = NULL;

@@ -14,10 +14,10 @@
 #ifndef SPUR_PASS_FOLD_CALLS_H
 #define SPUR_PASS_FOLD_CALLS_H
 
-#include "base/map64.h"
 #include "flow/ends.h"
 #include "flow/spread.h"
 #include "pass/fold/gather.h"
+#include "pass/fold/parked.h"
 #include "pass/fold/sample.h"
 #include "pass/pass.h"
 
@@ -91,11 +91,11 @@ struct calls {
 	 * Classes that tables show as one function have a head (class.h), and a key that is no
 	 * class is its own. A head has one counter of open calls per track; INVARIANT: one is in
 	 * the stat of the key that `holders` names (key + 1, by head), all others are in `parked`,
-	 * track << 32 | head -> open calls, if they are not 0.
+	 * by track and head.
 	 */
 	uint32_t *holders;
 	size_t nholders;
-	struct map64 parked;
+	struct parked parked;
 	uint32_t low, high; /* tracks seen */
 	bool ending; /* what is popped now was open when the feed ended */
 	struct ends ends;
