@@ -292,6 +292,7 @@ bool reorder_sort(struct reorder *r)
 	r->bar = lowest();
 	r->highest = INT64_MIN;
 	r->left = 0;
+	r->late = false;
 	if (r->nruns && !sort_rest(r))
 		return false;
 	for (uint32_t i = 0; i < r->nruns; i++) {

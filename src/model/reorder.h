@@ -35,7 +35,7 @@
 /* Time in the high half, rank in the low one. */
 typedef __int128 reorder_key;
 
-enum { REORDER_RUNS = 64, REORDER_WINDOW = 256 };
+enum { REORDER_RUNS = 64, REORDER_WINDOW = 1024, REORDER_WINDOW_LEAST = 256 };
 
 struct reorder_run;
 struct reorder_extent;
@@ -47,6 +47,7 @@ struct reorder {
 	/* windows: latest time of all records so far, and of those before the window */
 	int64_t highest, floor;
 	uint32_t left; /* windows: records still to come in this window */
+	bool late; /* windows: one of this window's records was a straggler */
 	bool later_first;
 	uint32_t item_size, stride; /* bytes of an item; with its key, and padding */
 	uint32_t nruns; /* the last may be the unsorted run, number REORDER_RUNS */
@@ -89,19 +90,33 @@ static inline bool reorder_late(struct reorder *r, int64_t ts, uint64_t rank)
 }
 
 /*
- * The same for readers that sort windows of REORDER_WINDOW records themselves, counted from the
- * first record: only records that are not later than all records before their window are
+ * Returns how many records the next window has: REORDER_WINDOW after one with stragglers, else
+ * REORDER_WINDOW_LEAST, since small windows stay in the fastest cache.
+ */
+static inline uint32_t reorder_window(const struct reorder *r)
+{
+	return r->late ? REORDER_WINDOW : REORDER_WINDOW_LEAST;
+}
+
+/*
+ * The same for readers that sort windows of at most REORDER_WINDOW records themselves, counted from
+ * the first record: only records that are not later than all records before their window are
  * stragglers. These are few if spans are written as they end.
  */
 static inline bool reorder_late_window(struct reorder *r, int64_t ts)
 {
+	bool late;
+
 	if (!r->left) {
-		r->left = REORDER_WINDOW;
+		r->left = reorder_window(r);
+		r->late = false;
 		r->floor = r->highest;
 	}
+	late = ts <= r->floor;
 	r->left--;
+	r->late |= late;
 	r->highest = ts > r->highest ? ts : r->highest;
-	return ts <= r->floor;
+	return late;
 }
 
 /*

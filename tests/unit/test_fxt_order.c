@@ -189,6 +189,30 @@ static void test_sections(void **state)
 	check_order(512);
 }
 
+/* Many spans of one time in a large window: the later one comes first. */
+static void test_equal_spans(void **state)
+{
+	enum { BEFORE = 2 * REORDER_WINDOW_LEAST, SPANS = REORDER_WINDOW };
+
+	(void)state;
+	magic();
+	provider(1, "p");
+	string(1, "a");
+	thread(1, 1, 1);
+	for (unsigned i = 0; i < BEFORE + SPANS; i++) {
+		/* The last one before them is late, so the next window is a large one. */
+		event(i < BEFORE ? FXT_INSTANT : FXT_COMPLETE,
+		      i < BEFORE - 1 ? 10 + i
+		      : i < BEFORE   ? 5
+				     : 5000,
+		      1, at(1), at(1), 0);
+		if (i >= BEFORE)
+			w(5000 + i % 3);
+		done();
+	}
+	check_order(512);
+}
+
 /* Calls written when they end: equal starts, the outer one first. */
 static void test_written_at_end(void **state)
 {
@@ -213,7 +237,8 @@ static void test_written_at_end(void **state)
 static void test_untimed_after_spans(void **state)
 {
 	(void)state;
-	for (unsigned before = REORDER_WINDOW - 4; before < REORDER_WINDOW + 4; before++) {
+	for (unsigned before = REORDER_WINDOW_LEAST - 4; before < REORDER_WINDOW_LEAST + 4;
+	     before++) {
 		const struct spur_event *rows;
 		struct spur_trace *t;
 		size_t n, total = 0;
@@ -359,6 +384,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_random_orders, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_sections, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_equal_spans, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_written_at_end, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_untimed_after_spans, file_setup,
 						file_teardown),

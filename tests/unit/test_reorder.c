@@ -318,6 +318,36 @@ static void test_windows(void **state)
 	}
 }
 
+/* How many records the next window has, all of them in order of time but for the first, if `late`. */
+static uint32_t window_size(struct reorder *r, int64_t *now, bool late)
+{
+	uint32_t n = 0;
+
+	do
+		assert_int_equal(reorder_late_window(r, late && !n ? 0 : ++*now), late && !n);
+	while (n++, r->left);
+	return n;
+}
+
+/* Windows are large while there are stragglers. */
+static void test_window_sizes(void **state)
+{
+	struct reorder r;
+	int64_t now = 0;
+
+	(void)state;
+	reorder_init(&r, 8, true);
+	for (int pass = 0; pass < 2; pass++, now = 0) {
+		assert_int_equal(window_size(&r, &now, false), REORDER_WINDOW_LEAST);
+		assert_int_equal(window_size(&r, &now, true), REORDER_WINDOW_LEAST);
+		assert_int_equal(window_size(&r, &now, true), REORDER_WINDOW);
+		assert_int_equal(window_size(&r, &now, false), REORDER_WINDOW);
+		assert_int_equal(window_size(&r, &now, true), REORDER_WINDOW_LEAST);
+		assert_true(reorder_sort(&r));
+	}
+	reorder_free(&r);
+}
+
 static void test_no_memory(void **state)
 {
 	uint64_t out[1000], count;
@@ -348,7 +378,8 @@ int main(void)
 		cmocka_unit_test(test_backwards),  cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_random),	   cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_wild_first), cmocka_unit_test(test_extra_items),
-		cmocka_unit_test(test_windows),	   cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_windows),	   cmocka_unit_test(test_window_sizes),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

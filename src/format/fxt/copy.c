@@ -17,12 +17,12 @@ static bool stopped(const struct fxt_copying *k)
 static bool read_rest(struct fxt_copying *k)
 {
 	const bool ordered = k->x->ordered;
-	struct batch b = { .rows = mem_array(FXT_WINDOW, sizeof(*b.rows)), .cap = FXT_WINDOW };
+	struct batch b = { .rows = mem_array(FXT_BATCH, sizeof(*b.rows)), .cap = FXT_BATCH };
 	enum spur_status st = b.rows ? SPUR_OK : SPUR_FAIL;
 
 	k->x->ordered = false;
 	while (st == SPUR_OK && !stopped(k)) {
-		b.cap = FXT_WINDOW;
+		b.cap = FXT_BATCH;
 		st = fxt_next(k->x->t, k->x->t->feeds[0], &b);
 	}
 	k->x->ordered = ordered;

@@ -4,6 +4,7 @@
  * By time: the rows of a window (model/reorder.h) are made in the order of the file, sorted where
  * they need it, and put with the stragglers between them. As stored: rows as the records come.
  */
+#include "base/search.h"
 #include "format/fxt/plain.h"
 
 /* Rows being made. */
@@ -17,11 +18,10 @@ struct fxt_window {
 	struct spur_event
 		own[FXT_WINDOW]; /* of a window that does not go straight into the batch */
 	uint64_t order[FXT_WINDOW]; /* of its rows */
+	uint64_t spread[FXT_WINDOW]; /* the same, while they are sorted */
 	struct fill in;
 	uint32_t at; /* rows that have been put */
 };
-
-static_assert(FXT_WINDOW == 2 * REORDER_WINDOW, "a record has at most two rows");
 
 struct fxt_window *fxt_window_new(void)
 {
@@ -202,7 +202,7 @@ static enum filled window_fill(struct fxt *x, struct fill *w, uint64_t *records)
 
 /* --- order within a window --- */
 
-enum { INDEX_BITS = 9 };
+enum { INDEX_BITS = 11, BUCKETS = 1024 };
 static_assert(1 << INDEX_BITS == FXT_WINDOW, "the index of a row fits below its time");
 
 static uint32_t index_of(uint64_t order)
@@ -214,21 +214,46 @@ static void sort_slow(struct fxt_window *w, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from + 1; i < to; i++) {
 		const uint64_t one = w->order[i];
-		uint32_t k = i;
+		const struct spur_event *const row = &w->in.rows[index_of(one)];
+		uint32_t k;
 
-		for (; k > from && comes_before(&w->in.rows[index_of(one)],
-						&w->in.rows[index_of(w->order[k - 1])]);
-		     k--)
-			w->order[k] = w->order[k - 1];
+		bisect(k, from, i, !comes_before(row, &w->in.rows[index_of(w->order[k])]));
+		memmove(&w->order[k + 1], &w->order[k], (i - k) * sizeof(one));
 		w->order[k] = one;
 	}
 }
 
-/* Few steps a row: it ended before what it comes before of. */
+/* Distributes the rows of a large window by their time, so that few steps a row remain. */
+static void window_spread(struct fxt_window *w, uint64_t span)
+{
+	uint16_t places[BUCKETS] = { 0 };
+	const uint32_t n = w->in.count;
+	uint32_t at = 0;
+	int shift = 0;
+
+	while (span >> shift >= BUCKETS)
+		shift++;
+	for (uint32_t i = 0; i < n; i++)
+		places[w->order[i] >> INDEX_BITS >> shift]++;
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		const uint16_t count = places[i];
+
+		places[i] = (uint16_t)at;
+		at += count;
+	}
+	assert(at == n);
+	for (uint32_t i = 0; i < n; i++)
+		w->spread[places[w->order[i] >> INDEX_BITS >> shift]++] = w->order[i];
+}
+
+/*
+ * Few steps a row: it ended before what it comes before of, and that is not much in a small window.
+ */
 static void window_sort(struct fxt_window *w)
 {
 	int64_t least = INT64_MAX, most = INT64_MIN;
 	const uint32_t n = w->in.count;
+	const uint64_t *keys = w->order;
 
 	for (uint32_t i = 0; i < n; i++) {
 		least = w->in.rows[i].ts < least ? w->in.rows[i].ts : least;
@@ -239,9 +264,14 @@ static void window_sort(struct fxt_window *w)
 		sort_slow(w, 0, n);
 		return;
 	}
+	for (uint32_t i = 0; i < n; i++)
+		w->order[i] |= ((uint64_t)w->in.rows[i].ts - (uint64_t)least) << INDEX_BITS;
+	if (n > REORDER_WINDOW_LEAST) {
+		window_spread(w, (uint64_t)most - (uint64_t)least);
+		keys = w->spread;
+	}
 	for (uint32_t i = 0; i < n; i++) {
-		const uint64_t one =
-			((uint64_t)w->in.rows[i].ts - (uint64_t)least) << INDEX_BITS | i;
+		const uint64_t one = keys[i];
 		uint32_t k = i;
 
 		for (; k && one < w->order[k - 1]; k--)
@@ -263,7 +293,9 @@ static void window_put(struct fxt *x, struct fxt_window *w, struct batch *b)
 		const struct spur_event *const row =
 			&w->in.rows[w->in.sorted ? w->at : index_of(w->order[w->at])];
 
-		if (!reorder_until(&x->order, row->ts, fxt_row_rank(row), b))
+		if (b->count == b->cap ||
+		    (row->ts >= x->order.due_ts &&
+		     !reorder_until(&x->order, row->ts, fxt_row_rank(row), b)))
 			return;
 		b->rows[b->count++] = *row;
 	}
@@ -273,7 +305,7 @@ static void window_put(struct fxt *x, struct fxt_window *w, struct batch *b)
 static enum filled next_window(struct fxt *x, struct batch *b, uint64_t *records)
 {
 	struct fxt_window *const w = x->window;
-	const bool straight = b->cap - b->count >= FXT_WINDOW;
+	const bool straight = b->cap - b->count >= 2 * reorder_window(&x->order);
 	enum filled filled;
 
 	assert(w->at == w->in.count);
@@ -298,7 +330,7 @@ static enum filled next_window(struct fxt *x, struct batch *b, uint64_t *records
 /* SPEC fxt/lanes: complete events that overlap without containing each other go to tracks beside */
 static bool put_on_lanes(struct fxt *x, struct batch *b)
 {
-	struct spur_event *spans[FXT_WINDOW + 1];
+	struct spur_event *spans[FXT_BATCH + 1];
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < b->count; i++) {
@@ -319,11 +351,11 @@ static enum spur_status next_by_time(struct fxt *x, struct batch *b)
 	const uint32_t cap = b->cap;
 	enum filled filled = FILLED_ROWS;
 
-	b->cap = cap < FXT_WINDOW ? cap : FXT_WINDOW;
+	b->cap = cap < FXT_BATCH ? cap : FXT_BATCH;
 	while (b->count < b->cap && filled == FILLED_ROWS) {
 		window_put(x, x->window, b);
 		/* A whole window that would have to be copied is left to the next batch. */
-		if (x->window->at < x->window->in.count || b->count >= FXT_WINDOW / 2)
+		if (x->window->at < x->window->in.count || b->count >= FXT_BATCH / 2)
 			break;
 		filled = next_window(x, b, &x->t->read.records);
 	}

@@ -30,7 +30,8 @@ enum {
 
 enum {
 	FXT_PROVIDERS = 512, /* beyond that the last one takes all records */
-	FXT_WINDOW = 512, /* rows of a window */
+	FXT_WINDOW = 2 * REORDER_WINDOW, /* rows of a window: a record has at most two */
+	FXT_BATCH = 2 * REORDER_WINDOW_LEAST, /* rows of a batch by time, at most */
 	FXT_TRACKS = 1 << 20, /* beyond that one track takes all rows */
 };
 

@@ -204,7 +204,7 @@ static bool comes_before(const struct heph_window *w, unsigned a, unsigned b)
 
 static unsigned index_of(uint64_t order)
 {
-	return 255 - (order & 255);
+	return ~(unsigned)order & (REORDER_WINDOW - 1);
 }
 
 /* Where times alone do not tell, or do not fit. */
@@ -231,14 +231,16 @@ static void window_sort(struct heph_window *w)
 		least = w->spans[i].ts < least ? w->spans[i].ts : least;
 		most = w->spans[i].ts > most ? w->spans[i].ts : most;
 	}
-	if (((uint64_t)most - (uint64_t)least) >> 56) {
+	if (((uint64_t)most - (uint64_t)least) >> (64 - HEPH_INDEX_BITS)) {
 		for (uint32_t i = 0; i < n; i++)
-			w->order[i] = 255 - i;
+			w->order[i] = (REORDER_WINDOW - 1) - i;
 		window_sort_slow(w, 0, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		const uint64_t one = ((uint64_t)w->spans[i].ts - (uint64_t)least) << 8 | (255 - i);
+		const uint64_t one = ((uint64_t)w->spans[i].ts - (uint64_t)least)
+					     << HEPH_INDEX_BITS |
+				     ((REORDER_WINDOW - 1) - i);
 		uint32_t k = i;
 
 		if (__builtin_expect(!k || one > w->order[k - 1], 1)) {
@@ -249,10 +251,10 @@ static void window_sort(struct heph_window *w)
 		for (; k && one < w->order[k - 1]; k--)
 			w->order[k] = w->order[k - 1];
 		w->order[k] = one;
-		equal |= !((one ^ w->order[k + 1]) >> 8);
+		equal |= !((one ^ w->order[k + 1]) >> HEPH_INDEX_BITS);
 	}
 	for (uint32_t i = 1, from = 0; equal && i <= n; i++)
-		if (i == n || (w->order[i] ^ w->order[i - 1]) >> 8) {
+		if (i == n || (w->order[i] ^ w->order[i - 1]) >> HEPH_INDEX_BITS) {
 			window_sort_slow(w, from, i);
 			from = i;
 		}

@@ -62,12 +62,13 @@ struct heph_span {
 struct heph_window {
 	struct heph_span spans[REORDER_WINDOW];
 	const uint8_t *places[REORDER_WINDOW];
-	/* By time: (ts - the least) << 8 | 255 - index. */
+	/* By time: (ts - the least) << HEPH_INDEX_BITS | ~index. */
 	uint64_t order[REORDER_WINDOW];
 	uint32_t at, count; /* of order */
 };
 
-static_assert(REORDER_WINDOW == 256, "an index has 8 bits in heph_window.order");
+enum { HEPH_INDEX_BITS = 10 }; /* of heph_window.order */
+static_assert(REORDER_WINDOW == 1 << HEPH_INDEX_BITS, "an index fits below its time");
 
 struct heph {
 	struct spur_trace *trace;
