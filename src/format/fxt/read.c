@@ -47,7 +47,7 @@ ALWAYS_INLINE uint64_t plain_rows(struct fxt *x, struct fill *w, uint32_t cap, b
 	for (; (ordered ? order.left || row == rows : row < end) &&
 	       plain_event(x, in, p, data_end, &e, swap, plain);
 	     p += e.bytes) {
-		source_ahead(p);
+		source_ahead(p, 0);
 		if (ordered && !reorder_ascends(&order, e.ts)) {
 			if (reorder_late_window(&order, e.ts)) {
 				late++;
@@ -122,7 +122,7 @@ static uint64_t inline_rows(struct fxt *x, struct fill *w, uint32_t cap, bool or
 	for (; (ordered ? x->order.left || !w->count : w->count < cap) &&
 	       fxt_inline_event(x, in, data + x->off, data_end, &e);
 	     records++) {
-		source_ahead(data + x->off);
+		source_ahead(data + x->off, 0);
 		inline_row(x, w, &e, ordered);
 		x->off += e.bytes;
 	}

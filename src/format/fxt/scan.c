@@ -127,7 +127,7 @@ ALWAYS_INLINE bool scan_events(struct fxt *x, bool swap, bool plain)
 		const uint64_t event = fxt_get(h, FXT_F_EVENT_TYPE);
 		int64_t ts = (int64_t)ticks;
 
-		source_ahead(p);
+		source_ahead(p, 0);
 		if (fxt_type(h) != FXT_EVENT || event >= FXT_EVENT_TYPES ||
 		    bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD ||
 		    (!in.threads[fxt_get(h, FXT_F_EVENT_THREAD)].now &&

@@ -271,7 +271,8 @@ static bool window_fill(struct heph *h)
 	uint32_t n = 0;
 
 	do {
-		source_ahead(p);
+		source_ahead(p, 0);
+		source_ahead(p, 64);
 		k.p = p;
 		k.size = heph_event_at(&h->walk, p);
 		if (__builtin_expect(!k.size, 0)) {

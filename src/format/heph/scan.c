@@ -354,7 +354,8 @@ bool heph_scan(struct heph *h)
 			source_passed(h->walk.src, heph_off(h, passed), heph_off(h, p));
 			passed = p;
 		}
-		source_ahead(p);
+		source_ahead(p, 0);
+		source_ahead(p, 64);
 		k.p = p;
 		k.size = heph_event_at(&h->walk, p);
 		if (__builtin_expect(!k.size, 0)) {

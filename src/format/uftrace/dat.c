@@ -665,7 +665,7 @@ take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, boo
 		uint32_t index = (uint32_t)(addr * mult >> shift);
 		const struct addr_slot *slot;
 
-		source_ahead(p);
+		source_ahead(p, 0);
 		if (__builtin_expect((w & ORDINARY_MASK) != MAGIC_BITS, 0) ||
 		    __builtin_expect(t - prev >= stop - prev, 0))
 			break;
@@ -718,7 +718,7 @@ static bool block_scan(struct short_block *b, uint32_t depth, uint64_t prev)
 		const uint64_t w = load64(b->p + (size_t)i * RECORD + 8, false);
 		const uint32_t exit = w & 1;
 
-		source_ahead(b->p + (size_t)i * RECORD);
+		source_ahead(b->p + (size_t)i * RECORD, 0);
 		bad |= (w & ORDINARY_MASK) ^ MAGIC_BITS;
 		bad |= (t - prev) >> 63;
 		bad |= ((w >> 6 & DEPTH_MASK) + exit) ^ depth;
