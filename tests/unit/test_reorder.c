@@ -318,7 +318,7 @@ static void test_windows(void **state)
 	}
 }
 
-/* How many records the next window has, all of them in order of time but for the first, if `late`. */
+/* How many records the next window has, all in order of time but for the first, if `late`. */
 static uint32_t window_size(struct reorder *r, int64_t *now, bool late)
 {
 	uint32_t n = 0;
