@@ -122,7 +122,8 @@ struct spur_format {
 	enum spur_status (*open)(struct spur_trace *t, struct source *src, struct spur_error *err);
 	/*
 	 * Fills the batch with at most `cap` next rows of the feed. Returns SPUR_OK with at least
-	 * one row, SPUR_END at the end, or SPUR_FAIL if out of memory. On a pipe it returns the
+	 * one row, or with some summed (batch.sink), SPUR_END at the end, or SPUR_FAIL if out of
+	 * memory. On a pipe it returns the
 	 * rows that have arrived and waits only if there are no rows. Different threads may read
 	 * different feeds at once.
 	 */

@@ -750,13 +750,14 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 			b->count++;
 			continue;
 		}
-		if (uf->ended || b->count)
+		if (uf->ended || b->count || b->summed)
 			break;
 	}
 	read_count(&t->read.records, b->count);
-	if (!b->count)
-		feed_close(u, f);
-	return b->count ? SPUR_OK : SPUR_END;
+	if (b->count || b->summed)
+		return SPUR_OK;
+	feed_close(u, f);
+	return SPUR_END;
 }
 
 static void file_close(const struct uftrace *u, const struct uftrace_file *f)
