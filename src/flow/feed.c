@@ -202,6 +202,7 @@ void feed_reader_lend(struct feed_reader *r, struct spur_event *rows, uint32_t c
 void feed_reader_sink(struct feed_reader *r, struct call_sink *sink)
 {
 	r->sink = r->run ? NULL : sink;
+	assert(!sink || r->trace->format->sums_calls);
 }
 
 void feed_reader_free(struct feed_reader *r)

@@ -496,11 +496,7 @@ static enum spur_status joined_next(struct spur_trace *t, struct feed *f, struct
 {
 	struct join_feed *jf = f->state;
 	struct feed *own = jf->feed;
-	enum spur_status st;
-
-	/* The part's classes have other numbers. */
-	b->sink = NULL;
-	st = feed_next(jf->part->trace, own, b);
+	enum spur_status st = feed_next(jf->part->trace, own, b);
 
 	for (uint32_t i = 0; st == SPUR_OK && i < b->count; i++)
 		if (!row_to_joined(t, jf->part, &b->rows[i]))

@@ -110,8 +110,8 @@ struct pipe_fold {
 	bool (*marked)(void *worker, struct marked_rows rows); /* instead of `rows`; or NULL */
 	bool (*feed_end)(void *worker, const struct feed *f);
 	/*
-	 * Called before each rows(): returns where calls that come before those rows may be summed,
-	 * or NULL. The function itself is NULL if they may not.
+	 * Called before each rows() if the format sums calls: returns where those that come before
+	 * the rows may be summed, or NULL. The function itself is NULL if they may not.
 	 */
 	struct call_sink *(*sink)(void *worker);
 };

@@ -128,6 +128,7 @@ struct spur_format {
 	 * different feeds at once.
 	 */
 	enum spur_status (*next)(struct spur_trace *t, struct feed *f, struct batch *b);
+	bool sums_calls; /* next() may sum calls into a batch's sink */
 	/*
 	 * Divides a feed, of which at most some rows were read ahead, into parts that follow each
 	 * other and can be read by different threads at once: the feed itself is part 0, and ends

@@ -949,6 +949,7 @@ const struct spur_format spur_format_uftrace = {
 	.open = open_data,
 	.begins = begins,
 	.next = next_rows,
+	.sums_calls = true,
 	.args = uftrace_args,
 	.fields = uftrace_fields,
 	.layout = uftrace_layout,
