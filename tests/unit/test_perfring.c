@@ -248,7 +248,7 @@ static void test_sizes(void **state)
 		   "found 72");
 }
 
-/* A SWITCH with more fields than are known is none of those sizes: a record stands behind it. */
+/* A SWITCH with more fields than are known is no damage if a record follows it. */
 static void test_newer_form(void **state)
 {
 	static const size_t pieces[] = { 0, 1, 7, 4096 };

@@ -168,12 +168,47 @@ static void heads_are_shared(void **state)
 	spur_close(t);
 }
 
+/* Allocations that fail, and all after them: the sums are complete, or it is known. */
+static void failures_are_known(void **state)
+{
+	struct spur_trace *whole;
+	struct calls *want;
+	bool good = false;
+
+	(void)state;
+	put_overloads();
+	put_random("1.dat", 60, 12);
+	whole = open_dir(0);
+	want = sums_of(whole, 0);
+	for (uint64_t n = 1; !good && n < 1000; n++) {
+		struct spur_trace *t = open_dir(0);
+		struct spur_error err = { 0 };
+		struct pass_env env = { .trace = t, .pipe = { .threads = 1 }, .err = &err };
+		const uint64_t failures = mem_failures();
+		struct calls *w = NULL;
+		unsigned workers = 0;
+
+		mem_fail_at(n);
+		good = calls_run(&env, CALLS_BY_FUNCTION, 0, &w, &workers) == SPUR_OK &&
+		       calls_join(w, workers) && mem_failures() == failures;
+		mem_fail_at(0);
+		if (good)
+			assert_same(w, want);
+		calls_free(w, workers);
+		spur_close(t);
+	}
+	assert_true(good);
+	calls_free(want, 1);
+	spur_close(whole);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(same_as_by_rows, dir_make, dir_remove),
 		cmocka_unit_test_setup_teardown(regular_records_make_no_rows, dir_make, dir_remove),
 		cmocka_unit_test_setup_teardown(heads_are_shared, dir_make, dir_remove),
+		cmocka_unit_test_setup_teardown(failures_are_known, dir_make, dir_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,8 +69,8 @@ static inline bool tree_is_plain(const struct tree_place *p)
 }
 
 /*
- * tree_entry() for a call on a path that there is. Returns false, having done nothing, if there is
- * none. Requires tree_is_plain().
+ * tree_entry() for a call on a known path. Returns false, having done nothing, if the path is new.
+ * Requires tree_is_plain().
  */
 static inline bool tree_enter(struct tree_place *p, uint32_t name)
 {
