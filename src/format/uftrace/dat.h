@@ -27,10 +27,10 @@ static inline void read_ahead(const uint8_t *p)
 
 static inline uint32_t slot_class(const struct addr_slot *s)
 {
-	struct spur_event row;
+	uint32_t name_cls[2];
 
-	memcpy(&row.name, &s->name_cls, sizeof(s->name_cls));
-	return row.cls;
+	memcpy(name_cls, &s->name_cls, sizeof(name_cls));
+	return name_cls[1];
 }
 
 /* Records from this time on need more than a look at the cache, or come after a side row. */
