@@ -22,6 +22,7 @@ struct feed_reader {
 	uint32_t cap;
 	bool ended;
 	int64_t short_ns; /* of batches */
+	struct call_sink *sink; /* of batches */
 };
 
 struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
@@ -138,7 +139,9 @@ static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
 	const bool ahead = r->feed->nahead;
 	enum spur_status st;
 
-	*b = (struct batch){ .rows = r->rows, .cap = r->cap, .short_ns = r->short_ns };
+	*b = (struct batch){
+		.rows = r->rows, .cap = r->cap, .short_ns = r->short_ns, .sink = r->sink
+	};
 	st = feed_next(r->trace, r->feed, b);
 	feed_count(r->trace, b);
 	if (ahead)
@@ -194,6 +197,12 @@ void feed_reader_lend(struct feed_reader *r, struct spur_event *rows, uint32_t c
 {
 	r->rows = rows;
 	r->cap = cap;
+}
+
+void feed_reader_sink(struct feed_reader *r, struct call_sink *sink)
+{
+	r->sink = r->run ? NULL : sink;
+	assert(!sink || r->trace->format->sums_calls);
 }
 
 void feed_reader_free(struct feed_reader *r)

@@ -3,6 +3,7 @@
 
 #include "base/work.h"
 #include "flow/parts.h"
+#include "format/format.h"
 
 enum { FOLD_PART = 8 << 20 /* bytes */ };
 
@@ -49,6 +50,8 @@ static bool pipe_feed_rows(struct pipe_run *run, struct feed_reader *r, void *st
 	struct marked_rows rows;
 
 	while (!pipe_stopped(run->opt) && !__atomic_load_n(&run->failed, __ATOMIC_RELAXED)) {
+		if (run->fold->sink && run->trace->format->sums_calls)
+			feed_reader_sink(r, run->fold->sink(state));
 		st = feed_reader_marked(r, &rows);
 		if (st != SPUR_OK)
 			return st == SPUR_END;

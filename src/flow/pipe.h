@@ -55,6 +55,12 @@ enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **row
 enum spur_status feed_reader_marked(struct feed_reader *r, struct marked_rows *out);
 /* Memory for `cap` rows, in which the next ones are read. It must stay until they are used up. */
 void feed_reader_lend(struct feed_reader *r, struct spur_event *rows, uint32_t cap);
+/*
+ * From now on calls may be summed in `sink` (model/sink.h) in place of rows, unless there is a
+ * filter; NULL: they may not. Rows come after the calls that were summed by the same
+ * feed_reader_next().
+ */
+void feed_reader_sink(struct feed_reader *r, struct call_sink *sink);
 void feed_reader_free(struct feed_reader *r);
 /*
  * Reads (more of) the first rows of a feed that no reader has begun into f->ahead; a later reader
@@ -103,6 +109,11 @@ struct pipe_fold {
 	bool (*rows)(void *worker, struct spur_event *rows, size_t n);
 	bool (*marked)(void *worker, struct marked_rows rows); /* instead of `rows`; or NULL */
 	bool (*feed_end)(void *worker, const struct feed *f);
+	/*
+	 * Called before each rows() if the format sums calls: returns where those that come before
+	 * the rows may be summed, or NULL. The function itself is NULL if they may not.
+	 */
+	struct call_sink *(*sink)(void *worker);
 };
 /*
  * `states`: pipe_workers() states, owned by the caller. Returns SPUR_FAIL if a callback returned

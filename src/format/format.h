@@ -122,11 +122,13 @@ struct spur_format {
 	enum spur_status (*open)(struct spur_trace *t, struct source *src, struct spur_error *err);
 	/*
 	 * Fills the batch with at most `cap` next rows of the feed. Returns SPUR_OK with at least
-	 * one row, SPUR_END at the end, or SPUR_FAIL if out of memory. On a pipe it returns the
+	 * one row, or with some summed (batch.sink), SPUR_END at the end, or SPUR_FAIL if out of
+	 * memory. On a pipe it returns the
 	 * rows that have arrived and waits only if there are no rows. Different threads may read
 	 * different feeds at once.
 	 */
 	enum spur_status (*next)(struct spur_trace *t, struct feed *f, struct batch *b);
+	bool sums_calls; /* next() may sum calls into a batch's sink */
 	/*
 	 * Divides a feed, of which at most some rows were read ahead, into parts that follow each
 	 * other and can be read by different threads at once: the feed itself is part 0, and ends

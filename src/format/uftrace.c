@@ -750,13 +750,14 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 			b->count++;
 			continue;
 		}
-		if (uf->ended || b->count)
+		if (uf->ended || b->count || b->summed)
 			break;
 	}
 	read_count(&t->read.records, b->count);
-	if (!b->count)
-		feed_close(u, f);
-	return b->count ? SPUR_OK : SPUR_END;
+	if (b->count || b->summed)
+		return SPUR_OK;
+	feed_close(u, f);
+	return SPUR_END;
 }
 
 static void file_close(const struct uftrace *u, const struct uftrace_file *f)
@@ -948,6 +949,7 @@ const struct spur_format spur_format_uftrace = {
 	.open = open_data,
 	.begins = begins,
 	.next = next_rows,
+	.sums_calls = true,
 	.args = uftrace_args,
 	.fields = uftrace_fields,
 	.layout = uftrace_layout,

@@ -16,6 +16,8 @@ static_assert(SPUR_F_DEPTH + SPUR_F_IMPLIED + SPUR_F_ORPHAN + SPUR_F_OUT + SPUR_
 
 enum { BATCH_ROWS = 512 };
 
+struct call_sink; /* sink.h */
+
 /* A row to be rendered as text, with the pass's remarks on its line. */
 struct shown_row {
 	struct spur_event row;
@@ -32,6 +34,9 @@ struct batch {
 	 * a call may be left out. 0: all rows are wanted.
 	 */
 	int64_t short_ns;
+	/* Where calls may be summed in place of rows (sink.h), or NULL */
+	struct call_sink *sink;
+	uint64_t summed; /* rows that were summed: then there may be none in the batch */
 };
 
 /*

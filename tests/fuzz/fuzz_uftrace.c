@@ -1,7 +1,7 @@
 /*
  * Reads a uftrace directory made of the fuzzer's bytes twice: merged, then feed by feed and in
  * another read size. Both must give the same rows, and every row must keep what the headers
- * promise.
+ * promise. Then sums its calls, by the reader and by rows, which must give the same sums.
  */
 #include <spur.h>
 
@@ -9,6 +9,7 @@
 #include "format/format.h"
 #include "fuzz_dir.h"
 #include "fuzz_row.h"
+#include "pass/fold/calls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -107,6 +108,43 @@ static void read_damage(struct spur_trace *t, struct reading *r)
 	}
 }
 
+/* The sums of all calls, and the messages. Single durations keep the reader from summing. */
+static void read_sums(const char *dir, const struct spur_options *opt, unsigned want,
+		      struct reading *r)
+{
+	struct spur_error err = { 0 };
+	struct pass_env env = { .pipe = { .threads = 1 }, .err = &err };
+	struct calls *w;
+	unsigned n;
+
+	require(spur_open(&env.trace, dir, opt, &err) != SPUR_FAIL);
+	require(calls_run(&env, CALLS_BY_FUNCTION, want, &w, &n) == SPUR_OK && n == 1);
+	require(calls_join(w, n));
+	r->rows = w->rows;
+	for (size_t i = 0; i < w->nstats; i++) {
+		const struct call_stat *s = &w->stats[i];
+
+		if (s->calls || s->unfinished || s->sum)
+			r->hash += fuzz_hash(fuzz_hash(i, s, offsetof(struct call_stat, open)),
+					     &s->unfinished, sizeof(s->unfinished));
+	}
+	for (size_t i = 0; i < w->nopens; i++)
+		r->hash += fuzz_hash(i + 1, &w->opens[i], offsetof(struct call_open, spread));
+	read_damage(env.trace, r);
+	calls_free(w, n);
+	spur_close(env.trace);
+}
+
+static void compare_sums(const char *dir, const struct spur_options *opt)
+{
+	struct reading summed = { 0 }, by_rows = { 0 };
+
+	read_sums(dir, opt, 0, &summed);
+	read_sums(dir, opt, CALLS_SPREAD, &by_rows);
+	require(summed.rows == by_rows.rows);
+	require(summed.hash == by_rows.hash);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* The last byte chooses how to read, so that all ways are met; the slow ones less often. */
@@ -136,6 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	spur_close(t);
 	require(merged.rows == feeds.rows);
 	require(merged.hash == feeds.hash);
+	compare_sums(dir, &opt);
 	spur_args_free(&merged.args);
 	spur_args_free(&feeds.args);
 	return 0;

@@ -5,15 +5,17 @@ whole: the copy of an undamaged directory has the same files and bytes. cut: the
 damaged: the copy of a damaged directory reads back with the same rows and no damage; a repaired one is read by uftrace.
 written: traces of other formats become directories that uftrace replays, reports, graphs and dumps; the calls that it counts are
 those of the source.
+summed: a report of sums that the reader makes itself has the numbers of one that is made of rows, of any trace, damaged or changed.
 merged: two directories joined have the rows of both, and uftrace replays both. rejoined: what was split becomes what it was.
 """
 import collections
 import glob
 import json
 import os
+import random
 import shutil
 
-from harness import core
+from harness import core, laws
 
 LARGE = 1 << 20
 # What a copy cannot mend: docs/formats/uftrace.md, Copies.
@@ -30,6 +32,10 @@ NEIGHBOURS = ("k-lost", "lost", "own-deep", "deep-maxstack")
 UNJOINED = ("deep-maxstack", "ev-kernel", "extern", "i386-abc", "i386-threads", "i386-watch", "k-graph1", "k-lost", "marks",
             "own-args-glob", "own-deep", "own-words-estimate", "own-words-time", "synth-be-events", "synth-be-threads", "synth-qemu-like", "v013-abc")
 OFFSET = 3000000000
+# The percentiles keep the reader from summing.
+SUMS = "function,module,total,self,calls,avg,min,max,unfinished"
+BY_ROWS = SUMS + ",p50"
+CHANGED = 3  # copies of a trace that are changed
 PEER = ("replay", "report", "graph", "dump")
 
 
@@ -128,6 +134,30 @@ def damaged(t, name, path, command):
                 if r.code and not why:
                     why = "uftrace %s: exit code %d: %.200r" % (peer, r.code, r.err)
         t.verdict("uftrace/%s %s" % (command, name), why)
+
+
+def summed(t, name, path):
+    rng = random.Random(name)
+    with t.temp() as tmp:
+        traces = [path]
+        for i in range(0 if t.args.sanitized or size_of(path) > LARGE else CHANGED):
+            traces.append(os.path.join(tmp, str(i)))
+            laws.changed_copy(rng, path, traces[-1])
+        why = next(filter(None, (sums_differ(t, trace) for trace in traces)), None)
+    t.verdict("uftrace/summed %s" % name, why)
+
+
+def sums_differ(t, path):
+    want = t.run([t.spur, "report", "--csv", "--fields=" + BY_ROWS, "--threads=1", path])
+    lines = [line.rpartition(b",")[0] for line in want.out.split(b"\n")]
+    for options in (["--threads=1"], ["--threads=2"], ["--threads=5"], ["--threads=1", "--read-size=1"], ["--threads=2", "--read-size=7"],
+                    ["--threads=1", "--read-size=4096"]):
+        r = t.run([t.spur, "report", "--csv", "--fields=" + SUMS, *options, path])
+        if r.trouble() or r.code != want.code or r.err != want.err:
+            return "%s: exit code %d, not %d: %s" % (" ".join(options), r.code, want.code, r.trouble() or r.err[:200])
+        if r.out.split(b"\n") != lines:
+            return "%s: other sums" % " ".join(options)
+    return None
 
 
 def calls_of(found):
@@ -240,6 +270,8 @@ def run(t):
     for name, path in directories(t):
         if t.wanted("uftrace/whole %s" % name):
             t.later(whole, name, path)
+        if t.wanted("uftrace/summed %s" % name):
+            t.later(summed, name, path)
         if t.wanted("uftrace/cut %s" % name) and size_of(path) <= LARGE and name not in NEIGHBOURS:
             t.later(cut, name, path)
     goldens = os.path.join(t.tests, "golden", "uftrace")
@@ -255,6 +287,8 @@ def run(t):
             t.later(rejoined, name, path)
     for path in sorted(glob.glob(os.path.join(t.tests, "bad", "uftrace", "*", "in"))):
         name = path.split(os.sep)[-2]
+        if t.wanted("uftrace/summed %s" % name):
+            t.later(summed, name, path)
         for command in ("cut", "repair"):
             if os.path.isdir(path) and name not in KEEPS_DAMAGE and t.wanted("uftrace/%s %s" % (command, name)):
                 t.later(damaged, name, path, command)

@@ -210,17 +210,20 @@ static void test_every_truncation(void **state)
  */
 static void check_size(unsigned off, unsigned size, size_t count, uint64_t lost, const char *first)
 {
+	static const size_t pieces[] = { 0, 1, 7, 4096 };
 	struct got g;
 	struct buf b;
 
 	make(&b, false);
 	b.p[off + 6] = (uint8_t)size;
 	b.p[off + 7] = (uint8_t)(size >> 8);
-	read_all(b.p, b.len, false, 0, &g);
-	assert_int_equal(g.count, count);
-	assert_int_equal(g.lost, lost);
-	assert_string_equal(g.first, first);
-	assert_int_equal(g.r[g.count - 1].time, start + 8000);
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		read_all(b.p, b.len, false, pieces[i], &g);
+		assert_int_equal(g.count, count);
+		assert_int_equal(g.lost, lost);
+		assert_string_equal(g.first, first);
+		assert_int_equal(g.r[g.count - 1].time, start + 8000);
+	}
 }
 
 static void test_sizes(void **state)
@@ -243,6 +246,26 @@ static void test_sizes(void **state)
 		   "uftrace/bad-perf-record: perf record: expected for type 14 a size of 24 of the "
 		   "304 bytes left, "
 		   "found 72");
+}
+
+/* A SWITCH with more fields than are known is no damage if a record follows it. */
+static void test_newer_form(void **state)
+{
+	static const size_t pieces[] = { 0, 1, 7, 4096 };
+	struct got g;
+	struct buf b;
+
+	(void)state;
+	make(&b, false);
+	memmove(b.p + 88, b.p + 64, b.len - 64);
+	memset(b.p + 64, 0, 24);
+	b.len += 24;
+	b.p[46] = 48;
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		read_all(b.p, b.len, false, pieces[i], &g);
+		assert_int_equal(g.damage, 0);
+		assert_int_equal(g.count, RECORDS);
+	}
 }
 
 static void test_lost_bytes(void **state)
@@ -299,9 +322,9 @@ static void test_mutations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_records),	  cmocka_unit_test(test_every_truncation),
-		cmocka_unit_test(test_sizes),	  cmocka_unit_test(test_lost_bytes),
-		cmocka_unit_test(test_mutations),
+		cmocka_unit_test(test_records),	   cmocka_unit_test(test_every_truncation),
+		cmocka_unit_test(test_sizes),	   cmocka_unit_test(test_lost_bytes),
+		cmocka_unit_test(test_newer_form), cmocka_unit_test(test_mutations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

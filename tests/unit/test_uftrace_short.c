@@ -2,68 +2,12 @@
  * Calls that -t drops need no rows (struct batch, short_ns): random recordings give the same with
  * the hint and without it, also where records are lost, out of order, of wrong depths or too deep.
  */
-#include "unit/uftrace_dir.h"
+#include "unit/uftrace_random.h"
 
 #include "flow/pipe.h"
 #include "format/format.h"
 
-enum { RECORDS = 4000, RUNS = 60 };
-
-static uint64_t seed = 88172645463325252;
-
-static uint64_t next_random(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	return seed ^= seed << 17;
-}
-
-static uint64_t below(uint64_t n)
-{
-	return (next_random() >> 20) % n;
-}
-
-/* A thread's calls; of each `odd` records about one is no ordinary one; 0: none. */
-static void put_random(const char *name, unsigned odd, unsigned deep)
-{
-	static const uint64_t functions[] = { MAIN, WORK, LEAF, FREE };
-	uint64_t addrs[2048], t = 1000;
-	unsigned depth = 0;
-
-	for (unsigned i = 0; i < RECORDS; i++) {
-		const bool enter = !depth || (depth < deep && below(2));
-
-		t += below(200) ? below(20) : below(5000);
-		if (enter)
-			addrs[depth] = functions[below(4)] + 4;
-		switch (odd ? below(4 * odd) : 4) {
-		case 0:
-			rec(t, LOST, 0, 1 + below(9));
-			break;
-		case 1: /* out of order */
-			rec(t - below(t), ENTRY, depth, LEAF);
-			break;
-		case 2: /* of another depth: an EXIT is missing */
-			if (depth < 2)
-				break;
-			rec(t, EXIT, depth - 2, addrs[depth - 2]);
-			depth -= 2;
-			continue;
-		case 3: /* without its magic */
-			raw_uint(t, 8);
-			raw_uint(next_random() & ~(uint64_t)0x38, 8);
-			break;
-		default:
-			break;
-		}
-		if (enter)
-			rec(t, ENTRY, depth, addrs[depth]);
-		else
-			rec(t, EXIT, depth - 1, addrs[depth - 1]);
-		depth += enter ? 1 : -1u;
-	}
-	dat_write(name);
-}
+enum { RUNS = 60 };
 
 static struct spur_trace *open_dir(void)
 {

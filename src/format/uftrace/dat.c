@@ -2,18 +2,13 @@
  * TID.dat: 16-byte records with payloads whose size only the argument specs tell. The hot loop of
  * the format.
  */
-#include "base/bits.h"
-#include "format/uftrace/reader.h"
-#include "format/uftrace/wire.h"
+#include "format/uftrace/dat.h"
 
 enum {
 	RESYNC_RUN = 3, /* plausible records in a row */
 	MAX_LOST_FIRST = 64, /* LOST records looked past for a time */
 	CACHE_START = 16, /* of each thread */
 	CACHE_DENSE = 1 << 18, /* slots: 4 MiB */
-	DEPTH_SURE = 512, /* below, a record's depth cannot be one of 1,024 more */
-	/* Magic, ENTRY or EXIT, no payload, depth below DEPTH_SURE. */
-	ORDINARY_MASK = MAGIC_MASK | 6 | DEPTH_SURE << 6,
 	BIAS_RECORDS = 4096, /* looked at for a leaf call */
 	BLOCK_MOST = 1024, /* records of a block of short calls */
 	BLOCK_LEAST = 32,
@@ -146,14 +141,6 @@ static const struct addr_slot *cache_find(const struct addr_cache *c, uint64_t k
 	}
 }
 
-static uint32_t slot_class(const struct addr_slot *s)
-{
-	struct spur_event row;
-
-	memcpy(&row.name, &s->name_cls, sizeof(s->name_cls));
-	return row.cls;
-}
-
 /* --- state of one call --- */
 
 struct dat {
@@ -191,12 +178,9 @@ static void set_window(struct dat *d, uint64_t time)
 	d->failed = d->failed || !cache_clear(d->uf->cache);
 }
 
-/* Records from this time on need more than a look at the cache. */
 static inline uint64_t time_stop(const struct dat *d)
 {
-	const uint64_t until = d->uf->cache->window.until;
-
-	return until < d->bound ? until : d->bound;
+	return window_stop(d->uf, d->bound);
 }
 
 /*
@@ -556,12 +540,20 @@ static bool have_record(struct dat *d)
 	return true;
 }
 
-/* The slot of a function's address, by a look-up of its class where it is new; NULL: memory. */
-static const struct addr_slot *new_slot(struct dat *d, uint64_t time, uint64_t addr)
+const struct addr_slot *uftrace_slot(struct uftrace *u, struct uftrace_feed *uf, uint64_t time,
+				     uint64_t addr)
 {
-	struct uftrace_feed *uf = d->uf;
-	const struct addr_slot *slot = cache_add(
-		d->u, uf->cache, addr, uftrace_class(d->u, uf->cache->window.session, time, addr));
+	struct addr_cache *const c = uf->cache;
+	const struct addr_slot *slot = cache_find(c, addr);
+
+	if (slot)
+		return slot;
+	return cache_add(u, c, addr, uftrace_class(u, c->window.session, time, addr));
+}
+
+static const struct addr_slot *find_slot(struct dat *d, uint64_t time, uint64_t addr)
+{
+	const struct addr_slot *slot = uftrace_slot(d->u, d->uf, time, addr);
 
 	d->failed = d->failed || !slot;
 	return slot;
@@ -593,9 +585,7 @@ static bool read_call(struct dat *d, uint64_t time, uint64_t w)
 
 	if (!d->u->shallow)
 		depth = true_depth(depth, uf->depth - (uf->depth ? exit : 0), &addr);
-	slot = cache_find(uf->cache, addr);
-	if (!slot)
-		slot = new_slot(d, time, addr);
+	slot = find_slot(d, time, addr);
 	if (!slot)
 		return false;
 	words.name_cls = slot->name_cls;
@@ -672,9 +662,7 @@ take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, boo
 		index ^= (index ^ *recent) & (0 - (uint32_t)(w & 1));
 		slot = &slots[index];
 		if (__builtin_expect(slot->key != addr, 0)) {
-			slot = cache_find(cache, addr);
-			if (!slot)
-				slot = new_slot(d, t, addr);
+			slot = find_slot(d, t, addr);
 			if (!slot)
 				break;
 			slots = cache->slots;
@@ -963,9 +951,10 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 	uf->held = false;
 	if (u->qemu && !uf->started && !uf->off)
 		uf->entry_bias = find_bias(&d);
-	while (!uf->ended && b->count < b->cap && have_record(&d))
-		if (!read_calls(&d))
-			break;
+	if (!b->sink || b->count || !uftrace_sum(u, uf, d.src, b, bound))
+		while (!uf->ended && b->count < b->cap && have_record(&d))
+			if (!read_calls(&d))
+				break;
 	source_passed(d.src, from, uf->off);
 	return d.failed ? SPUR_FAIL : SPUR_OK;
 }

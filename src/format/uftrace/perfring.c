@@ -170,6 +170,8 @@ static bool odd_size(const struct perfring *r, const struct perf_record *rec)
 
 	if (rec->type == PERF_COMM ? rec->len <= COMM_MOST : next == due)
 		return false;
+	/* Whole records decide, however much is read at a time. */
+	source_need(r->src, UINT64_MAX);
 	return plausible(s->data + due, s->size - due, r->swap, r->time, true) ||
 	       (next != s->size && !framed(s->data + next, s->size - next, r->swap, &after));
 }

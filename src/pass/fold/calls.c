@@ -8,6 +8,7 @@
 #include "flow/fit.h"
 #include "flow/walk.h"
 #include "format/format.h"
+#include "pass/fold/lend.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -534,6 +535,8 @@ static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
 {
 	struct calls *w = worker;
 
+	if (unlikely(w->lent) && !calls_take_back(w))
+		return false;
 	if ((w->want & CALLS_IDS) && !calls_ids(w, rows, n))
 		return false;
 	w->rows += n;
@@ -544,7 +547,7 @@ static bool calls_feed_begin(void *worker, const struct feed *f)
 {
 	struct calls *w = worker;
 
-	(void)f;
+	w->feed_track = f ? f->track : SPUR_NONE;
 	w->gather.take = calls_take;
 	w->gather.self = w;
 	w->low = UINT32_MAX;
@@ -569,6 +572,27 @@ static bool call_drop(struct calls *w, uint32_t track, const struct pair_frame *
 	return true;
 }
 
+struct call_stat *calls_stat(struct calls *w, uint32_t key)
+{
+	return stat_room(w, key) ? &w->stats[key] : NULL;
+}
+
+bool calls_open(struct calls *w, uint32_t key, uint32_t track)
+{
+	if (!stat_room(w, key) || !stat_retrack(w, key, track))
+		return false;
+	w->stats[key].open++;
+	return true;
+}
+
+bool calls_close(struct calls *w, uint32_t key, uint32_t track)
+{
+	if (!stat_retrack(w, key, track))
+		return false;
+	w->stats[key].open--;
+	return true;
+}
+
 /* Calls that are open when the feed ends last until its last row, unless CALLS_ENDED. */
 static bool calls_feed_end(void *worker, const struct feed *f)
 {
@@ -576,7 +600,7 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 	struct walk_end e;
 
 	(void)f;
-	if (!gather_flush(&w->gather))
+	if (!calls_take_back(w) || !gather_flush(&w->gather))
 		return false;
 	w->ending = true;
 	for (size_t track = w->low; track <= w->high && track < w->pair.cap; track++) {
@@ -602,8 +626,10 @@ static void reading_free(struct calls *w)
 	pair_free(&w->pair);
 	gather_free(&w->gather);
 	parked_free(&w->parked);
+	sink_free(w->sink);
 	mem_free(w->holders);
 	mem_free(w->seen);
+	w->sink = NULL;
 	w->holders = NULL;
 	w->seen = NULL;
 	w->nholders = w->nseen = 0;
@@ -719,7 +745,8 @@ enum spur_status calls_run(struct pass_env *env, enum calls_by by, unsigned want
 {
 	static const struct pipe_fold fold = { .feed_begin = calls_feed_begin,
 					       .rows = calls_rows,
-					       .feed_end = calls_feed_end };
+					       .feed_end = calls_feed_end,
+					       .sink = calls_lend };
 	enum spur_status st;
 	void **states;
 
@@ -736,5 +763,7 @@ enum spur_status calls_run(struct pass_env *env, enum calls_by by, unsigned want
 	}
 	st = pipe_run_feeds(env->trace, &env->pipe, &fold, states);
 	mem_free(states);
+	for (unsigned i = 0; i < *n && st != SPUR_FAIL; i++)
+		st = calls_settle(&(*workers)[i]) ? st : SPUR_FAIL;
 	return st == SPUR_FAIL ? err_nomem(env->err) : SPUR_OK;
 }

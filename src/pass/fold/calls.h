@@ -97,6 +97,10 @@ struct calls {
 	size_t nholders;
 	struct parked parked;
 	uint32_t low, high; /* tracks seen */
+	uint32_t feed_track; /* of the feed; SPUR_NONE if it has none, or several are mixed */
+	/* Where the reader sums calls of that track (lend.h); NULL: no feed could be lent it yet */
+	struct call_sink *sink;
+	bool lent; /* it has the open calls */
 	bool ending; /* what is popped now was open when the feed ended */
 	struct ends ends;
 	uint32_t key_track; /* whose key_now and key_until are */
@@ -117,6 +121,14 @@ void calls_free(struct calls *workers, unsigned n);
  * one are added to those of their head. Returns false if out of memory.
  */
 bool calls_join(struct calls *workers, unsigned n);
+
+/*
+ * For parts of this fold: the sums of a key, or NULL if out of memory; a call of the key that is
+ * open on the track from now on, or not any more. These return false if out of memory.
+ */
+struct call_stat *calls_stat(struct calls *w, uint32_t key);
+bool calls_open(struct calls *w, uint32_t key, uint32_t track);
+bool calls_close(struct calls *w, uint32_t key, uint32_t track);
 
 /* What a session's key stands for: a program image where the format tells, else a process. */
 struct calls_session {

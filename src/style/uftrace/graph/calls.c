@@ -448,11 +448,47 @@ static void read_before(void *self, struct style_task *t, const struct spur_even
 	t->count = t->user_count = row->depth + (row->kind == SPUR_END_SPAN);
 }
 
+/*
+ * The place of a task for which all that may be unusual is as usual: add_record() would do nothing
+ * but move it in the tree. NULL: it may do more.
+ */
+static inline struct task_place *plain_place(const struct graph *g, const struct style_task *t,
+					     uint64_t time)
+{
+	const size_t i = (size_t)(t - g->s->tasks);
+	const struct recent_session *const r = &g->recent[i % RECENT_SESSIONS];
+	struct task_place *p;
+
+	if (i >= g->places_cap || g->root || !r->graph)
+		return NULL;
+	p = &g->places[i];
+	return r->graph == p->graph && r->tid == t->tid && time >= r->from && time < r->until &&
+			       p->enabled && !p->lossy && tree_is_plain(&p->place)
+		       ? p
+		       : NULL;
+}
+
+/* Takes most calls. Returns false, having done nothing, for others. */
+static inline bool take_call(const struct graph *g, const struct style_task *t,
+			     const struct spur_event *row)
+{
+	struct task_place *const p = plain_place(g, t, (uint64_t)row->ts);
+
+	if (!p || t->count < (row->kind == SPUR_BEGIN) || (size_t)t->count >= t->cap)
+		return false;
+	return row->kind == SPUR_BEGIN ? tree_enter(&p->place, row->name)
+				       : tree_leave(&p->place, &t->frames[t->count]);
+}
+
 static bool take(void *self, struct style_task *t, const struct spur_event *row)
 {
 	struct graph *g = self;
 	uint64_t before = g->before;
 
+	if (row->kind <= SPUR_END_SPAN && take_call(g, t, row)) {
+		g->before = (uint64_t)row->ts;
+		return true;
+	}
 	if (row->kind == SPUR_LOST)
 		return read_lost(g, t, row, before);
 	g->before = (uint64_t)row->ts;

@@ -105,7 +105,7 @@ int tree_entry(struct style *s, struct tree_place *p, struct style_task *t, uint
 	return 1;
 }
 
-static void add_times(struct tree_node *n, const struct style_frame *f)
+void tree_add_times(struct tree_node *n, const struct style_frame *f)
 {
 	uint64_t self = f->total > f->child ? f->total - f->child : 0;
 
@@ -163,7 +163,7 @@ bool tree_exit(struct style *s, struct tree_place *p, struct style_task *t, uint
 			at = p->at = p->tree;
 		}
 	}
-	add_times(&at->nodes[node], f);
+	tree_add_times(&at->nodes[node], f);
 	p->node = at->nodes[node].parent;
 	return true;
 }

@@ -61,6 +61,48 @@ int tree_entry(struct style *s, struct tree_place *p, struct style_task *t, uint
 	       uint32_t cls, uint32_t *ids);
 /* It closes; `addr` is that of the record. False: not counted. */
 bool tree_exit(struct style *s, struct tree_place *p, struct style_task *t, uint64_t addr);
+
+/* Returns true if the next call or end only moves the place, if it fits the tree as it is. */
+static inline bool tree_is_plain(const struct tree_place *p)
+{
+	return p->at == p->tree && p->node != TREE_NONE && !p->below && !p->fresh && !p->lost;
+}
+
+/*
+ * tree_entry() for a call on a known path. Returns false, having done nothing, if the path is new.
+ * Requires tree_is_plain().
+ */
+static inline bool tree_enter(struct tree_place *p, uint32_t name)
+{
+	struct tree *const t = p->tree;
+	const struct map64_slot *const slot =
+		map64_find(&t->index, (uint64_t)p->node << 32 | name);
+
+	if (!slot)
+		return false;
+	p->node = (uint32_t)slot->value;
+	t->nodes[p->node].calls++;
+	return true;
+}
+
+/* Adds the times of a call that has ended. */
+void tree_add_times(struct tree_node *n, const struct style_frame *f);
+
+/*
+ * tree_exit() for a call that the place is at. Returns false, having done nothing, if it is another
+ * one. Requires tree_is_plain().
+ */
+static inline bool tree_leave(struct tree_place *p, const struct style_frame *f)
+{
+	struct tree_node *const n = &p->tree->nodes[p->node];
+
+	if (n->addr != f->addr)
+		return false;
+	tree_add_times(n, f);
+	p->node = n->parent;
+	return true;
+}
+
 /*
  * The next node in the order of printing: children before siblings; TREE_NONE: the last was taken.
  */

@@ -315,6 +315,24 @@ static void out_table(const struct report *r, const struct report_node *const *o
 
 /* --- all --- */
 
+static bool is_sum(unsigned column)
+{
+	return column == REPORT_TOTAL || column == REPORT_SELF || column == REPORT_CALL ||
+	       column == KEY_NAME;
+}
+
+/* Returns true if no other columns are shown or sorted by than those of sums. */
+static bool shows_sums_only(const struct report *r)
+{
+	for (size_t i = 0; i < r->fields.count; i++)
+		if (!is_sum(r->fields.ids[i]))
+			return false;
+	for (size_t i = 0; i < r->nkeys; i++)
+		if (!is_sum(r->keys[i]))
+			return false;
+	return true;
+}
+
 static bool choose(struct report *r, struct pass_env *env, uint8_t *keys)
 {
 	const struct render_options *opt = env->opt;
@@ -354,7 +372,7 @@ bool report_collect(struct report *r, struct pass_env *env)
 		!w.failed && style_walk_end(&w);
 
 	mem_table_free(f.nodes, f.nodes_cap, sizeof(*f.nodes));
-	if (good)
+	if (good && !r->sums_only)
 		finish(r);
 	return good;
 }
@@ -368,6 +386,7 @@ enum spur_status report_functions(struct pass_env *env, struct style *s)
 
 	if (!choose(&r, env, keys))
 		return SPUR_FAIL;
+	r.sums_only = shows_sums_only(&r);
 	if (report_collect(&r, env))
 		order = report_sort(&r);
 	if (order && env->opt->form == FORM_CSV)

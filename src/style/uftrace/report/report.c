@@ -69,6 +69,12 @@ void report_add(struct report *r, struct report_node *n, struct style_task *t, u
 
 	if (!f)
 		return;
+	if (r->sums_only) {
+		n->total.sum += is_nested(r->s, t, f->addr) ? 0 : f->total;
+		n->self.sum += f->total - f->child;
+		n->calls++;
+		return;
+	}
 	add_time(&n->total, f->total, time - f->total, is_nested(r->s, t, f->addr));
 	add_time(&n->self, f->total - f->child, time - f->total, false);
 	n->calls++;

@@ -58,6 +58,8 @@ struct report {
 	const uint8_t *keys; /* enum report_column, to sort by */
 	size_t nkeys;
 	unsigned mode;
+	/* Nothing is wanted of nodes but total.sum, self.sum and calls */
+	bool sums_only;
 	struct out *o;
 };
 
