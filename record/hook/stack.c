@@ -576,6 +576,27 @@ void hook_stack_drop(struct hook_thread *t)
 	signals_restore(before);
 }
 
+void hook_stacks_begin(struct hook_thread *t)
+{
+	const uint64_t before = signals_block();
+
+	lists_lock();
+	for (struct hook_stack *s = stacks; s; s = s->next)
+		if (s->running == t) {
+			s->top = s->base;
+			s->key = s->high - s->low;
+			s->hidden = 0;
+		}
+	if (t->stack && t->top > t->stack->base) {
+		t->stack->base[0] = t->top[-1];
+		t->stack->base[0].before = (uint32_t)t->stack->key;
+		t->top = t->stack->base + 1;
+	}
+	t->recording = hook_recording;
+	lists_unlock();
+	signals_restore(before);
+}
+
 /* In the child of fork() there are no other threads, one of which may have had the lock. */
 void hook_stacks_forked(void)
 {
