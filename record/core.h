@@ -275,6 +275,7 @@ struct core_thread {
 	uint64_t fiber;
 	bool busy; /* in a slow path; a signal handler that comes now must not be */
 	bool listed;
+	bool ended; /* its destructor has run; it may run again */
 	char name[CORE_NAME_LEN];
 	char *kept[CORE_KEPT]; /* chunks that are full, as a ring */
 	unsigned nkept;

@@ -101,11 +101,19 @@ void core_rest_lost(void)
 	lost_move(&core_unlisted_lost, seam_load(&core_unlisted_lost));
 }
 
+/*
+ * A thread that has ended once goes in no list: what destructors and signal handlers record
+ * afterwards may be the last that is heard of it, and its memory may be another one's then. The end
+ * of a recording does not find it, so it may store events until its page ends.
+ */
 static void thread_list(void)
 {
 	struct core_thread *const own = &core_own;
 
 	if (own->listed)
+		return;
+	pthread_setspecific(at_exit, own);
+	if (own->ended)
 		return;
 	own->here = &spur_trace_here;
 	own->next = core_threads;
@@ -114,7 +122,6 @@ static void thread_list(void)
 		core_threads->before = &own->next;
 	core_threads = own;
 	own->listed = true;
-	pthread_setspecific(at_exit, own);
 }
 
 /* The thread has no chunk from here on. */
@@ -590,10 +597,13 @@ static void thread_end(void *p)
 		if (own->kept[i])
 			seam_unmap(own->kept[i], SPB_CHUNK_SIZE);
 	/* Not earlier: a recording that ends while the lock was given up has to find it. */
-	*own->before = own->next;
-	if (own->next)
-		own->next->before = own->before;
+	if (own->listed) {
+		*own->before = own->next;
+		if (own->next)
+			own->next->before = own->before;
+	}
 	own->listed = false;
+	own->ended = true;
 	/* The end of a recording does not find this thread any more; what comes is in no list. */
 	seam_fence();
 	core_thread_lost(own);

@@ -245,6 +245,7 @@ int spur_record_attach(const struct attach_request *a)
 		session_end();
 		return why;
 	}
+	seam_store32(&hook_recording, hook_recording + 1);
 	seam_store32(&core_recorder, a->recorder);
 	if (core_enter()) {
 		core_helper_start();

@@ -62,6 +62,7 @@ struct hook_thread {
 	uint64_t fiber; /* that was recorded last */
 	/* Where on the program's stack a hook was entered that takes a page now; 0: none does. */
 	uint64_t paging;
+	uint32_t recording; /* as `hook_recording` when its last call began */
 	bool full; /* `key` counts */
 };
 
@@ -130,6 +131,9 @@ static inline void hook_key_set(struct hook_thread *t, uint64_t key)
 
 /* --- record.c: records --- */
 
+/* The number of recordings that were attached. */
+extern HOOK uint32_t hook_recording;
+
 HOOK uint64_t hook_ticks(void);
 /* A record with a payload of `size` bytes, a multiple of 8. Returns its place, or NULL. */
 HOOK char *hook_record(uint32_t kind, uint32_t id, const uint64_t *payload, uint64_t size,
@@ -176,6 +180,8 @@ HOOK void hook_stack_fiber(uint64_t low, uint64_t size);
 /* The thread has ended. */
 HOOK void hook_stack_drop(struct hook_thread *t);
 HOOK void hook_stacks_forked(void);
+/* The thread's innermost call is its first one in a recording: those around it are forgotten. */
+HOOK void hook_stacks_begin(struct hook_thread *t);
 
 static inline bool hook_stack_at(struct hook_thread *t, uint64_t address)
 {

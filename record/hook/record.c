@@ -8,6 +8,8 @@
 
 enum { SIGNALS_SIZE = 8 };
 
+uint32_t hook_recording;
+
 struct page_call {
 	char *at;
 	uint64_t size;
@@ -57,6 +59,31 @@ static void clock_read(void *arg)
 	*(uint64_t *)arg = core_clock_ticks();
 }
 
+static void stacks_begin(void *arg)
+{
+	hook_stacks_begin(arg);
+}
+
+/*
+ * Ends of calls that began in an earlier recording are not recorded. The calls are forgotten when
+ * the thread's first one begins in this recording: until then their ends need them. Returns false
+ * if a record of that kind is not to be stored.
+ */
+static bool is_of_recording(uint32_t kind)
+{
+	if (hook_here.recording == hook_recording)
+		return true;
+	if (kind == SPB_ENTER || kind == SPB_TAIL)
+		hook_guarded(stacks_begin, &hook_here);
+	return kind != SPB_EXIT && kind != SPB_UNWIND;
+}
+
+/* A place that was reserved is not used: else it would run away. */
+static void place_return(uint64_t size)
+{
+	seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
+}
+
 uint64_t hook_ticks(void)
 {
 	uint64_t ticks;
@@ -73,8 +100,7 @@ static char *page_next(char *at, uint64_t size, uint64_t place)
 	struct page_call c = { at, size, place, NULL };
 
 	if (!core_on) {
-		/* Else the place would run away while nothing is recorded. */
-		seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
+		place_return(size);
 		return NULL;
 	}
 	if (core_refuses())
@@ -121,6 +147,8 @@ char *hook_record(uint32_t kind, uint32_t id, const uint64_t *payload, uint64_t 
 	const uint64_t head = size < SPB_LENGTH_FAR * SPB_WORD ? SPB_WORD : 2 * SPB_WORD;
 	char *p;
 
+	if (!is_of_recording(kind))
+		return NULL;
 	if (ticks >= spur_trace_here.sync)
 		hook_guarded(sync_store, &ticks);
 	p = reserve(head + size);
@@ -178,6 +206,10 @@ HOOK bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time)
 		hook_record((uint32_t)word & 15, (uint32_t)word >> 8, NULL, 0, time);
 		return false;
 	}
+	if (!is_of_recording((uint32_t)time & 15)) {
+		place_return(SPB_WORD);
+		return false;
+	}
 	p = page_next(p, SPB_WORD, (uint64_t)r);
 	if (p)
 		fill(p, time, NULL, 0);
@@ -190,6 +222,7 @@ HOOK bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uin
 		hook_record(SPB_ENTER, 0, &address, SPB_WORD, time);
 		return false;
 	}
+	is_of_recording(SPB_ENTER);
 	p = page_next(p, 2 * SPB_WORD, (uint64_t)r);
 	if (p)
 		fill(p, time & ~(uint64_t)0xF0, &address, SPB_WORD);

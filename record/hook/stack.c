@@ -36,6 +36,22 @@ static uint64_t fibers; /* so far */
 static pthread_key_t at_exit;
 static bool has_key;
 
+/* No handler runs from here on: one may need the lock that its thread has. */
+static uint64_t signals_block(void)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t before = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	return before;
+}
+
+static void signals_restore(uint64_t before)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+}
+
+/* Called with signals blocked. */
 static void lists_lock(void)
 {
 	while (!seam_cas32(&lock, 0, 1))
@@ -394,13 +410,12 @@ static void find(void *arg)
 {
 	struct find_call *const c = arg;
 	struct hook_thread *const t = c->t;
-	const uint64_t all = UINT64_MAX;
 	const int kept = errno;
-	uint64_t before = 0, low = 0, high = 0;
+	uint64_t before, low = 0, high = 0;
 	struct hook_stack *s;
 	bool alternate;
 
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	before = signals_block();
 	alternate = alternate_find(t, c->address, &low, &high);
 	if (c->alternate && (!alternate || (t->stack && t->stack->alternate)))
 		goto end;
@@ -441,7 +456,7 @@ static void find(void *arg)
 	}
 	c->found = s;
 end:
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	signals_restore(before);
 	errno = kept;
 }
 
@@ -468,13 +483,12 @@ bool hook_stack_alternate(struct hook_thread *t, uint64_t address)
 void hook_stack_back(struct hook_thread *t)
 {
 	struct hook_stack *const s = t->stack, *const to = s->before;
-	const uint64_t all = UINT64_MAX;
 	const int kept = errno;
-	uint64_t before = 0;
+	uint64_t before;
 
 	if (!to || (to->running && to->running != t))
 		return;
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	before = signals_block();
 	if (t->stack == s && t->top == s->base) {
 		lists_lock();
 		s->before = NULL;
@@ -482,7 +496,7 @@ void hook_stack_back(struct hook_thread *t)
 		stack_load(t, to);
 		lists_unlock();
 	}
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	signals_restore(before);
 	errno = kept;
 }
 
@@ -491,16 +505,15 @@ static void grow(void *arg)
 	struct find_call *const c = arg;
 	struct hook_thread *const t = c->t;
 	struct hook_stack *const s = t->stack;
-	const uint64_t all = UINT64_MAX;
 	const int kept = errno;
 	const size_t have = (size_t)(s->limit - s->base) + 1;
 	const size_t used = (size_t)(t->top - s->base);
-	uint64_t before = 0;
+	uint64_t before;
 	struct hook_call *p;
 
 	if (have >= CALLS_MOST)
 		return;
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	before = signals_block();
 	p = mremap(s->base - 1, have * sizeof(*p), 4 * have * sizeof(*p), MREMAP_MAYMOVE);
 	if (p != MAP_FAILED) {
 		s->base = p + 1;
@@ -508,7 +521,7 @@ static void grow(void *arg)
 		t->top = s->base + used;
 		c->found = true;
 	}
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	signals_restore(before);
 	errno = kept;
 }
 
@@ -523,6 +536,7 @@ bool hook_stack_grow(struct hook_thread *t)
 void hook_stack_fiber(uint64_t low, uint64_t size)
 {
 	const uint64_t high = low + size;
+	const uint64_t before = signals_block();
 	struct hook_stack *s, *same = NULL;
 
 	lists_lock();
@@ -539,10 +553,14 @@ void hook_stack_fiber(uint64_t low, uint64_t size)
 		s->fiber = ++fibers;
 	}
 	lists_unlock();
+	signals_restore(before);
 }
 
 void hook_stack_drop(struct hook_thread *t)
 {
+	/* A handler that comes later finds a thread that has recorded nothing yet. */
+	const uint64_t before = signals_block();
+
 	lists_lock();
 	stack_save(t);
 	for (struct hook_stack *s = stacks; s; s = s->next)
@@ -555,6 +573,28 @@ void hook_stack_drop(struct hook_thread *t)
 	if (has_slow_memory(t))
 		munmap(t->slow_memory - PAGE, t->slow_size + 2 * PAGE);
 	t->slow_memory = t->slow_stack = NULL;
+	signals_restore(before);
+}
+
+void hook_stacks_begin(struct hook_thread *t)
+{
+	const uint64_t before = signals_block();
+
+	lists_lock();
+	for (struct hook_stack *s = stacks; s; s = s->next)
+		if (s->running == t) {
+			s->top = s->base;
+			s->key = s->high - s->low;
+			s->hidden = 0;
+		}
+	if (t->stack && t->top > t->stack->base) {
+		t->stack->base[0] = t->top[-1];
+		t->stack->base[0].before = (uint32_t)t->stack->key;
+		t->top = t->stack->base + 1;
+	}
+	t->recording = hook_recording;
+	lists_unlock();
+	signals_restore(before);
 }
 
 /* In the child of fork() there are no other threads, one of which may have had the lock. */
