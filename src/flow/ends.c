@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "base/map64.h"
 #include "flow/join.h"
 
 enum { PARENTS = 64 };
@@ -13,7 +12,7 @@ static bool is_main(const struct ends *e, uint32_t track)
 	return track / 64 < e->nmains && e->mains[track / 64] >> track % 64 & 1;
 }
 
-/* The place in `of_top` of the feed that the track is of, or else of its recording. */
+/* The place of the feed that the track is of, or else of its recording. */
 static uint32_t place_of(const struct ends *e, uint32_t track)
 {
 	for (int i = 0; i < PARENTS && !is_main(e, track); i++) {
@@ -33,8 +32,9 @@ void ends_begin(struct ends *e, const struct spur_trace *t)
 	e->trace = t;
 	e->by_feed = false;
 	e->last = INT64_MIN;
-	for (size_t i = 0; i < e->ntops; i++)
-		e->of_top[i] = INT64_MIN;
+	e->track = SPUR_NONE;
+	map64_free(&e->places);
+	map64_free(&e->times);
 }
 
 /* Counts the feeds of each recording, by its place. Returns NULL if out of memory. */
@@ -84,51 +84,57 @@ bool ends_begin_merged(struct ends *e, const struct spur_trace *t)
 void ends_free(struct ends *e)
 {
 	mem_free(e->mains);
-	mem_table_free(e->of_top, e->ntops, sizeof(*e->of_top));
-	mem_table_free(e->tops, e->ntracks, sizeof(*e->tops));
+	map64_free(&e->places);
+	map64_free(&e->times);
 	*e = (struct ends){ 0 };
 }
 
-/* Returns the place of the track's recording in `of_top`; NULL if out of memory. */
-static int64_t *end_place(struct ends *e, uint32_t track)
+/* Keeps what is known of the latest row's track. Returns false if out of memory. */
+static bool track_keep(struct ends *e)
 {
-	const size_t before = e->ntops;
-	uint32_t top;
+	struct map64_slot *slot = map64_put(&e->places, e->track);
 
-	if (track >= e->ntracks &&
-	    !mem_table_grow((void **)&e->tops, &e->ntracks, (size_t)track + 1, sizeof(*e->tops),
-			    SIZE_MAX / 16))
-		return NULL;
-	if (!e->tops[track])
-		e->tops[track] = place_of(e, track) + 1;
-	top = e->tops[track] - 1;
-	if (top >= e->ntops && !mem_table_grow((void **)&e->of_top, &e->ntops, (size_t)top + 1,
-					       sizeof(*e->of_top), SIZE_MAX / 16))
-		return NULL;
-	for (size_t i = before; i < e->ntops; i++)
-		e->of_top[i] = INT64_MIN;
-	return &e->of_top[top];
+	if (!slot)
+		return false;
+	slot->value = e->place;
+	slot = map64_put(&e->times, e->place);
+	if (slot)
+		slot->value = (uint64_t)e->at_place;
+	return slot;
+}
+
+/* Rows of another track begin. Returns false if out of memory. */
+static bool track_change(struct ends *e, uint32_t track)
+{
+	const struct map64_slot *known;
+
+	if (e->track != SPUR_NONE && !track_keep(e))
+		return false;
+	known = map64_find(&e->places, track);
+	e->track = track;
+	e->place = known ? (uint32_t)known->value : place_of(e, track);
+	return true;
 }
 
 bool ends_apart(struct ends *e, const struct spur_event *rows, size_t n)
 {
-	int64_t *at = NULL;
-
 	for (size_t i = 0; i < n; i++) {
-		if (!i || rows[i].track != rows[i - 1].track)
-			at = end_place(e, rows[i].track);
-		if (!at)
+		if (rows[i].track != e->track && !track_change(e, rows[i].track))
 			return false;
-		*at = rows[i].ts;
+		e->at_place = rows[i].ts;
 	}
 	return true;
 }
 
 int64_t ends_of(const struct ends *e, uint32_t track)
 {
-	int64_t last = INT64_MIN;
+	const struct map64_slot *slot = map64_find(&e->places, track);
+	const uint32_t place = slot ? (uint32_t)slot->value : e->place;
 
-	if (track < e->ntracks && e->tops[track])
-		last = e->of_top[e->tops[track] - 1];
-	return last == INT64_MIN ? e->last : last;
+	if (!slot && (track != e->track || track == SPUR_NONE))
+		return e->last;
+	if (e->track != SPUR_NONE && place == e->place)
+		return e->at_place;
+	slot = map64_find(&e->times, place);
+	return slot ? (int64_t)slot->value : e->last;
 }

@@ -8,6 +8,7 @@
 #ifndef SPUR_FLOW_ENDS_H
 #define SPUR_FLOW_ENDS_H
 
+#include "base/map64.h"
 #include "model/trace.h"
 
 /* One worker's, of one feed; zero-initialise with ends_begin(). */
@@ -16,19 +17,22 @@ struct ends {
 	bool by_feed; /* see ends_begin_merged() */
 	int64_t last; /* time of the last row of all */
 	/*
-	 * By the main track of a feed + 1, or the top track of a recording + 1: time of the last
-	 * row there, INT64_MIN if none was seen. The first one is of all tracks that have neither.
+	 * The track of the latest row, SPUR_NONE before the first one, the place that it ends with,
+	 * and the time of the last row there. A place is the main track of a feed + 1, the top
+	 * track of a recording + 1, or 0 for all tracks that have neither.
 	 */
-	int64_t *of_top;
-	size_t ntops;
-	/* By track: its place in `of_top` + 1; 0: not looked up yet. */
-	uint32_t *tops;
-	size_t ntracks;
+	uint32_t track, place;
+	int64_t at_place;
+	/*
+	 * The same of what came before, so that a feed of one track needs no table: track to place,
+	 * and place to the time of its last row. The times may be old for `place` itself.
+	 */
+	struct map64 places, times;
 	uint64_t *mains; /* a bit for each track that is the main one of a feed */
 	size_t nmains; /* words of 64 bits */
 };
 
-/* Forgets what was seen before: a feed begins. The memory is kept. */
+/* Forgets what was seen before: a feed begins. */
 void ends_begin(struct ends *e, const struct spur_trace *t);
 /*
  * The same for rows of all feeds in one order, so that calls end when they would if each feed were

@@ -504,6 +504,17 @@ static enum spur_status joined_next(struct spur_trace *t, struct feed *f, struct
 	return st;
 }
 
+static bool joined_begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
+{
+	const struct join_feed *jf = f->state;
+
+	(void)t;
+	if (!feed_begins(jf->part->trace, jf->feed, ts))
+		return false;
+	*ts = clock_map_ts(&jf->part->map, *ts);
+	return true;
+}
+
 static enum spur_status joined_args(struct spur_trace *t, const struct spur_event *ev,
 				    struct spur_args *args)
 {
@@ -661,6 +672,7 @@ static const struct spur_format joined_format = {
 	.name = "joined",
 	.title = "several traces read as one",
 	.next = joined_next,
+	.begins = joined_begins,
 	.args = joined_args,
 	.stack = joined_stack,
 	.fields = joined_fields,

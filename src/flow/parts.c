@@ -1,6 +1,7 @@
 /* See parts.h. */
 #include "flow/parts.h"
 
+#include "base/mem.h"
 #include "base/work.h"
 #include "format/format.h"
 
@@ -15,9 +16,14 @@ bool parts_apply(const struct spur_trace *t, const struct pipe_options *opt)
 	       !pipe_is_live(t) && (opt->threads ? opt->threads : work_cpus()) > 1;
 }
 
+static bool parts_reserve(struct parts *l, size_t n)
+{
+	return mem_grow((void **)&l->items, &l->cap, n, sizeof(*l->items), PARTS_MAX);
+}
+
 static bool part_add(struct parts *l, struct feed *f, uint32_t number)
 {
-	if (!mem_grow((void **)&l->items, &l->cap, l->n + 1, sizeof(*l->items), PARTS_MAX))
+	if (!parts_reserve(l, l->n + 1))
 		return false;
 	l->items[l->n++] = (struct part){ .feed = f, .number = number };
 	return true;
@@ -31,6 +37,9 @@ bool parts_make(struct parts *l, struct spur_trace *t, const struct pipe_options
 	uint64_t all = 0;
 
 	*l = (struct parts){ 0 };
+	/* Most feeds are one part, and there may be a million: growing would take twice as much. */
+	if (!parts_reserve(l, n))
+		return false;
 	bytes = t->options.read_size ? t->options.read_size : bytes;
 	for (size_t i = 0; i < n && apply; i++)
 		all += feeds[i]->size;
@@ -55,9 +64,10 @@ void parts_free(struct parts *l)
 		struct part *p = &l->items[i];
 
 		assert(!p->open);
-		if (p->number) {
-			diag_merge(&p->feed->diag, &p->own.diag);
-			diag_free(&p->own.diag);
+		if (p->own) {
+			diag_merge(&p->feed->diag, &p->own->diag);
+			diag_free(&p->own->diag);
+			mem_free(p->own);
 		}
 	}
 	mem_free(l->items);
@@ -66,35 +76,39 @@ void parts_free(struct parts *l)
 
 struct feed *part_open(struct spur_trace *t, struct part *p, const struct part *before)
 {
-	const struct feed *b = !before ? NULL : before->number ? &before->own : before->feed;
+	const struct feed *b = !before ? NULL : before->number ? before->own : before->feed;
 
 	assert(!p->open);
 	if (!p->number)
 		return p->feed;
-	p->own = (struct feed){ .id = p->feed->id,
-				.track = p->feed->track,
-				.stream = p->feed->stream };
-	diag_init(&p->own.diag);
-	diag_suppress(&p->own.diag, t->options.stop);
-	p->open = t->format->part_open(t, p->feed, p->number, b, &p->own);
-	return p->open ? &p->own : NULL;
+	if (!p->own)
+		p->own = mem_alloc(sizeof(*p->own));
+	if (!p->own)
+		return NULL;
+	*p->own = (struct feed){ .id = p->feed->id,
+				 .track = p->feed->track,
+				 .stream = p->feed->stream };
+	diag_init(&p->own->diag);
+	diag_suppress(&p->own->diag, t->options.stop);
+	p->open = t->format->part_open(t, p->feed, p->number, b, p->own);
+	return p->open ? p->own : NULL;
 }
 
 void part_close(const struct spur_trace *t, struct part *p)
 {
 	if (p->open)
-		t->format->part_close(&p->own);
+		t->format->part_close(p->own);
 	p->open = false;
 }
 
 void part_forget(const struct spur_trace *t, struct part *p)
 {
 	part_close(t, p);
-	diag_free(&p->own.diag);
+	diag_free(&p->own->diag);
 }
 
 bool part_follows(const struct spur_trace *t, const struct part *before, const struct part *p)
 {
 	assert(p->open && p->feed == before->feed && p->number == before->number + 1);
-	return t->format->part_follows(before->number ? &before->own : before->feed, &p->own);
+	return t->format->part_follows(before->number ? before->own : before->feed, p->own);
 }

@@ -11,7 +11,7 @@ struct part {
 	struct feed *feed; /* of the trace */
 	uint32_t number; /* 0: the feed itself, which ends where part 1 begins */
 	bool open; /* `own` has a state */
-	struct feed own; /* what is read if number > 0 */
+	struct feed *own; /* what is read if number > 0; NULL: not opened yet */
 };
 
 struct parts {

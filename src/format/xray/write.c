@@ -148,10 +148,6 @@ static void write_close(void *self)
 {
 	struct xray_write *x = self;
 
-	for (struct xray_out_thread *th = x->threads, *next; th; th = next) {
-		next = th->next;
-		xray_paths_free(th->paths);
-	}
 	for (size_t i = 0; i < XRAY_USED_PAGES; i++)
 		mem_free(x->used[i]);
 	mem_free(x->functions);
@@ -187,6 +183,7 @@ static void lane_close(void *lane)
 {
 	struct xray_lane *l = lane;
 
+	xray_profile_lane_end(l);
 	map64_free(&l->by_track);
 	spur_args_free(&l->args);
 	out_free(&l->text);

@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "base/map64.h"
+#include "base/mem.h"
 #include "base/spool.h"
 #include "format/writer.h"
 #include "format/xray/reader.h"
@@ -71,7 +72,10 @@ struct xray_out_thread {
 	uint32_t cpu; /* as in struct spur_event */
 	bool begun; /* it has a row */
 	int32_t pid, tid; /* set by xray_threads_number() */
-	struct xray_paths *paths; /* of a profile */
+	/* Of a profile: the first and the latest of its paths in its lane, and its open calls */
+	uint32_t root, newest_path;
+	struct xray_open_call *open;
+	size_t nopen, open_cap;
 	uint64_t counts[SPUR_KINDS]; /* its rows */
 };
 
@@ -90,6 +94,7 @@ struct xray_write {
 	bool big, swap; /* byte order of the target */
 	bool body_big, body_swap; /* of records in the spool */
 	bool own_ids; /* the trace is of XRay: its functions have numbers */
+	bool failed; /* out of memory where a lane ended (atomic) */
 	bool events; /* one was written whose extent others guess (atomic) */
 	uint64_t hz;
 	uint64_t zero; /* ticks to subtract from all times */
@@ -115,6 +120,14 @@ struct xray_write {
 	struct xray_out_thread **order; /* the threads in the order in which they are written */
 };
 
+/* The call paths of a lane's threads, for a profile. */
+struct xray_paths {
+	struct map64 numbers; /* parent << 32 | class -> number */
+	void *list; /* a table of paths; number 0 is unused */
+	size_t count, cap;
+	struct mem_spare spare; /* for open calls of threads */
+};
+
 /* The state of a lane. */
 struct xray_lane {
 	struct xray_write *x;
@@ -125,6 +138,7 @@ struct xray_lane {
 	struct out text; /* of an event */
 	uint64_t *values; /* arguments of a call */
 	size_t values_cap;
+	struct xray_paths paths;
 };
 
 /* SPEC xray/function-record: its first word */
@@ -207,8 +221,9 @@ bool xray_profile_end(struct xray_lane *l, struct xray_out_thread *th,
 		      const struct spur_event *row);
 bool xray_profile_sample(struct xray_lane *l, struct xray_out_thread *th,
 			 const struct spur_event *row);
+/* Stores the call paths of the lane's threads, and frees what they took. */
+void xray_profile_lane_end(struct xray_lane *l);
 bool xray_write_profile(struct xray_write *x);
-void xray_paths_free(struct xray_paths *p);
 
 /* --- write_text.c --- */
 
