@@ -11,19 +11,9 @@ enum {
 	DEPTH_SURE = 512, /* below, a record's depth cannot be one of 1,024 more */
 	/* Magic, ENTRY or EXIT, no payload, depth below DEPTH_SURE. */
 	ORDINARY_MASK = MAGIC_MASK | 6 | DEPTH_SURE << 6,
-	READ_AHEAD = 2048, /* bytes that are asked for before they are read */
 };
 
 static_assert((unsigned)DEPTH_SURE <= SINK_DEPTH, "ordinary records have room in a sink");
-
-/*
- * Fetches what is read soon into the caches, and has no effect where that lies behind the file's
- * end. CPUs stop fetching ahead at the end of each page, and these loops are faster than memory.
- */
-static inline void read_ahead(const uint8_t *p)
-{
-	__builtin_prefetch((const void *)((uintptr_t)p + READ_AHEAD));
-}
 
 static inline uint32_t slot_class(const struct addr_slot *s)
 {

@@ -60,7 +60,7 @@ static __attribute__((noinline)) const uint8_t *sum_block(struct summing *s, con
 		uint32_t index = (uint32_t)(addr * mult >> shift), cls;
 		const struct addr_slot *slot;
 
-		read_ahead(p);
+		source_ahead(p, 0);
 		if (__builtin_expect((w & ORDINARY_MASK) != MAGIC_BITS, 0) ||
 		    __builtin_expect(t - prev >= stop - prev, 0) ||
 		    __builtin_expect(d + exit != depth, 0))
