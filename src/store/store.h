@@ -479,6 +479,12 @@ bool store_worker_end(struct store_worker *k);
 bool store_worker_row(struct store_worker *k, const struct spur_event *row,
 		      const struct spur_args *args);
 /*
+ * Ends the complete spans (SPAN rows) of a track that are over at `now`, as its next row would. No
+ * later row of the track may begin before their end. Returns false if out of memory or if writing
+ * fails.
+ */
+bool store_worker_pass(struct store_worker *k, uint32_t track, int64_t now);
+/*
  * Makes all items that are complete visible to readers, in blocks that may have few of them: for a
  * trace that is still being written. Returns false if out of memory or if writing fails.
  */
