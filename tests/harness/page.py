@@ -359,6 +359,17 @@ def follow(t, label, tools):
     t.verdict(label, why)
 
 
+def times(t, label):
+    """Requests for times that are no doubles have all digits, and no time that 63 bits do not hold."""
+    r = t.run(["node", os.path.join(t.tests, "viewers", "times.mjs"), os.path.join(t.root, "src", "view", "web")], limit=False)
+    all_of = "from=0&to=9223372036854774784"
+    want = {"held": True, "asked": ["/api/sums?" + all_of, "/api/calls?" + all_of, "/api/counters?" + all_of,
+                                               "/api/span?track=1&depth=0&t=4611686018427387904&dur=9223372036854774784",
+                                               "/api/sums?from=9007199254740991&to=1152921504606848000"]}
+    got = json.loads(r.out) if not r.code else r.err
+    t.verdict(label, None if got == want else "expected %s, found %s" % (want, got))
+
+
 def run(t):
     browser = next((shutil.which(b) for b in viewers.BROWSERS if shutil.which(b)), None)
     modules = os.path.join(t.root, "build", "npm", "node_modules")
@@ -394,6 +405,11 @@ def run(t):
                 t.skip("page/saved/" + name, "no node: tools/install-deps")
     page_lanes.later(t, there, [modules, browser])
     page_own.later(t, there, [modules, browser], driven)
+    if t.wanted("page/times"):
+        if shutil.which("node"):
+            t.later(times, "page/times")
+        else:
+            t.skip("page/times", "no node: tools/install-deps")
     if t.wanted("page/markup") and there:
         t.later(markup, "page/markup", [modules, browser])
     if t.wanted("page/follow"):
