@@ -67,7 +67,9 @@ static int index_run(const struct spur_cmd *cmd, struct values *v)
 	v->output = NULL;
 	return run_simple(
 		cmd, v,
-		&(struct run_request){ .pass = "index", .options = { RUN_OPTIONS(NULL, &index) } });
+		&(struct run_request){ .pass = "index",
+				       .options = { RUN_OPTIONS(NULL, &index) },
+				       .writes_files = true });
 }
 
 const struct spur_cmd spur_cmd_index = {

@@ -138,16 +138,14 @@ static bool sections_check(struct store *s)
 	return strings_check(s, texts);
 }
 
-static enum spur_status store_map(struct store *s, const char *path, struct spur_error *err)
+static enum spur_status store_map(struct store *s, int fd, const char *path, struct spur_error *err)
 {
-	const int fd = os_open(path, O_RDONLY | O_CLOEXEC, 0);
 	struct stat st;
 	int error = 0;
 
-	if (fd < 0 || os_fstat(fd, &st) != 0) {
+	if (os_fstat(fd, &st) != 0) {
 		error = errno;
 	} else if (!S_ISREG(st.st_mode) || st.st_size < STORE_HEAD) {
-		os_close(fd);
 		return bad_store(err, path, "another file");
 	} else {
 		s->size = (size_t)st.st_size;
@@ -155,12 +153,24 @@ static enum spur_status store_map(struct store *s, const char *path, struct spur
 		error = s->map == MAP_FAILED ? errno : 0;
 		s->map = error ? NULL : s->map;
 	}
-	if (fd >= 0)
-		os_close(fd);
 	return error ? err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(error)) : SPUR_OK;
 }
 
 enum spur_status store_open(struct store **out, const char *path, struct spur_error *err)
+{
+	const int fd = os_open(path, O_RDONLY | O_CLOEXEC, 0);
+	enum spur_status st;
+
+	*out = NULL;
+	if (fd < 0)
+		return err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(errno));
+	st = store_open_file(out, fd, path, err);
+	os_close(fd);
+	return st;
+}
+
+enum spur_status store_open_file(struct store **out, int fd, const char *path,
+				 struct spur_error *err)
 {
 	struct store *s = mem_alloc(sizeof(*s));
 	const char *wrong;
@@ -169,7 +179,7 @@ enum spur_status store_open(struct store **out, const char *path, struct spur_er
 	*out = NULL;
 	if (!s)
 		return err_nomem(err);
-	st = store_map(s, path, err);
+	st = store_map(s, fd, path, err);
 	if (st != SPUR_FAIL) {
 		s->head = (const struct store_head *)(const void *)s->map;
 		wrong = head_check(s);

@@ -491,6 +491,14 @@ bool store_worker_row(struct store_worker *k, const struct spur_event *row,
 	return good;
 }
 
+bool store_worker_pass(struct store_worker *k, uint32_t track, int64_t now)
+{
+	struct growing_track *const t = track_at(k, track);
+	struct pair_stack *const s = pair_at(&k->pair, track);
+
+	return t && (!s || spans_past(k, t, s, now));
+}
+
 /* --- feeds --- */
 
 bool store_worker_begin(struct store_worker *k, const struct feed *f)

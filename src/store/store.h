@@ -42,6 +42,9 @@ enum {
  * (SPUR_ERR_FORMAT). `*out` then is NULL, else it belongs to the caller.
  */
 enum spur_status store_open(struct store **out, const char *path, struct spur_error *err);
+/* The same of an open file, which stays the caller's; `name` stands for its path in errors. */
+enum spur_status store_open_file(struct store **out, int fd, const char *name,
+				 struct spur_error *err);
 /* NULL: does nothing. No other function may run on the store any more. */
 void store_close(struct store *s);
 /*
@@ -456,8 +459,9 @@ struct store_worker; /* what one thread adds */
 
 /*
  * Begins a store of the trace, which must be open for all rows and stay open. It is written to a
- * new file beside `path` until store_writer_finish(). `workers`: how many threads add rows. Returns
- * SPUR_FAIL if the file cannot be made, or out of memory.
+ * new file beside `path` until store_writer_finish(), or, if `path` is NULL, to a temporary file
+ * without a name, which no end of the program leaves behind. `workers`: how many threads add rows.
+ * Returns SPUR_FAIL if the file cannot be made, or out of memory.
  */
 enum spur_status store_writer_new(struct store_writer **out, struct spur_trace *t, const char *path,
 				  unsigned workers, struct spur_error *err);
@@ -475,6 +479,12 @@ bool store_worker_end(struct store_worker *k);
 bool store_worker_row(struct store_worker *k, const struct spur_event *row,
 		      const struct spur_args *args);
 /*
+ * Ends the complete spans (SPAN rows) of a track that are over at `now`, as its next row would. No
+ * later row of the track may begin before their end. Returns false if out of memory or if writing
+ * fails.
+ */
+bool store_worker_pass(struct store_worker *k, uint32_t track, int64_t now);
+/*
  * Makes all items that are complete visible to readers, in blocks that may have few of them: for a
  * trace that is still being written. Returns false if out of memory or if writing fails.
  */
@@ -485,8 +495,9 @@ bool store_worker_flush(struct store_worker *k);
  */
 enum spur_status store_writer_failed(const struct store_writer *w, struct spur_error *err);
 /*
- * Completes the store once all feeds have ended, and gives it its name. `identity` is stored with
- * it (cache.h). Returns SPUR_FAIL if writing failed at any time (a full disk), or out of memory.
+ * Completes the store once all feeds have ended, and gives it its name, if it has one. `identity`
+ * is stored with it (cache.h). Returns SPUR_FAIL if writing failed at any time (a full disk), or
+ * out of memory.
  */
 enum spur_status store_writer_finish(struct store_writer *w, const char *identity,
 				     struct spur_error *err);
@@ -495,6 +506,8 @@ enum spur_status store_writer_finish(struct store_writer *w, const char *identit
  * threads until store_writer_free(), also while rows are added and when it is finished.
  */
 struct store *store_writer_view(struct store_writer *w);
+/* Returns the descriptor of the file, which is open until store_writer_free(). */
+int store_writer_file(const struct store_writer *w);
 /* Frees the writer. A store that is not finished is removed. NULL: does nothing. */
 void store_writer_free(struct store_writer *w);
 

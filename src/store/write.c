@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/os.h"
 #include "base/out.h"
 #include "format/format.h"
@@ -22,7 +23,7 @@ enum {
 
 struct store_writer {
 	struct spur_trace *trace;
-	char *path, *temp; /* temp: NULL once it is renamed */
+	char *path, *temp; /* temp: NULL once it is renamed, or if the file has no name */
 	int fd;
 	uint64_t end; /* of the file so far; atomic */
 	int error; /* errno of the first failure to write; atomic */
@@ -53,6 +54,11 @@ struct store_worker *store_writer_worker(struct store_writer *w, unsigned i)
 struct store *store_writer_view(struct store_writer *w)
 {
 	return &w->view;
+}
+
+int store_writer_file(const struct store_writer *w)
+{
+	return w->fd;
 }
 
 /* --- lanes --- */
@@ -288,12 +294,45 @@ static bool writer_workers(struct store_writer *w, unsigned workers)
 	return true;
 }
 
+/*
+ * Makes the file: one with a name for a while beside `path`, or one without (NULL). Returns
+ * SPUR_FAIL if that fails, or out of memory.
+ */
+static enum spur_status writer_make_file(struct store_writer *w, const char *path,
+					 struct spur_error *err)
+{
+	static const char nameless[] = "temporary file", unique[] = ".XXXXXX";
+	const size_t len = strlen(path ? path : nameless);
+	char *temp;
+
+	w->path = mem_alloc(len + 1);
+	if (!w->path)
+		return err_nomem(err);
+	memcpy(w->path, path ? path : nameless, len);
+	if (!path) {
+		w->fd = temp_file_open();
+		return w->fd < 0 ? file_error(err, w->path, errno) : SPUR_OK;
+	}
+	temp = mem_alloc(len + sizeof(unique));
+	if (!temp)
+		return err_nomem(err);
+	memcpy(temp, path, len);
+	memcpy(temp + len, unique, sizeof(unique));
+	w->fd = os_mkostemp(temp, O_CLOEXEC);
+	if (w->fd >= 0) {
+		w->temp = temp;
+		return SPUR_OK;
+	}
+	file_error(err, path, errno);
+	mem_free(temp);
+	return SPUR_FAIL;
+}
+
 enum spur_status store_writer_new(struct store_writer **out, struct spur_trace *t, const char *path,
 				  unsigned workers, struct spur_error *err)
 {
 	struct store_writer *w = mem_alloc(sizeof(*w));
-	const size_t len = strlen(path);
-	int error;
+	enum spur_status st;
 
 	*out = NULL;
 	if (!w)
@@ -303,27 +342,12 @@ enum spur_status store_writer_new(struct store_writer **out, struct spur_trace *
 	w->end = STORE_HEAD;
 	w->view.writer = w;
 	pthread_mutex_init(&w->lock, NULL);
-	w->path = mem_alloc(len + 1);
-	w->temp = mem_alloc(len + sizeof(".XXXXXX"));
-	if (!w->path || !w->temp || !writer_workers(w, workers)) {
-		mem_free(w->temp);
-		w->temp = NULL;
+	st = writer_workers(w, workers) ? writer_make_file(w, path, err) : err_nomem(err);
+	if (st == SPUR_FAIL)
 		store_writer_free(w);
-		return err_nomem(err);
-	}
-	memcpy(w->path, path, len);
-	memcpy(w->temp, path, len);
-	memcpy(w->temp + len, ".XXXXXX", sizeof(".XXXXXX"));
-	w->fd = os_mkostemp(w->temp, O_CLOEXEC);
-	if (w->fd < 0) {
-		error = errno;
-		mem_free(w->temp);
-		w->temp = NULL;
-		store_writer_free(w);
-		return file_error(err, path, error);
-	}
-	*out = w;
-	return SPUR_OK;
+	else
+		*out = w;
+	return st;
 }
 
 enum spur_status store_writer_failed(const struct store_writer *w, struct spur_error *err)
@@ -353,6 +377,8 @@ enum spur_status store_writer_finish(struct store_writer *w, const char *identit
 	__atomic_store_n(&w->done, true, __ATOMIC_RELEASE);
 	if (!store_seal(w, identity, &w->end))
 		return store_writer_failed(w, err);
+	if (!w->temp)
+		return SPUR_OK;
 	if (os_fchmod(w->fd, 0666 & ~mask) != 0 || os_rename(w->temp, w->path) != 0)
 		return file_error(err, w->path, errno);
 	mem_free(w->temp);

@@ -35,12 +35,12 @@ enum part {
 	PARTS
 };
 
-struct export {
+struct export
+{
 	struct write *w;
 	struct view view;
 	struct store_writer *writer;
 	struct store *store;
-	struct out path; /* of the store */
 	struct out quoted; /* the traces' paths for a shell */
 	int64_t base; /* ns from the trace's first event to the page's zero */
 	struct pack pack;
@@ -48,6 +48,8 @@ struct export {
 	uint64_t items;
 	bool failed; /* out of memory */
 };
+
+static const char store_name[] = "temporary file"; /* in errors */
 
 /* --- the store --- */
 
@@ -84,16 +86,12 @@ static void put_paths(const struct spur_trace *t, struct out *o)
 static bool make_store(struct export *e, const struct pipe_options *pipe)
 {
 	struct spur_error *const err = &e->w->error;
-	const char *const tmp = getenv("TMPDIR");
 	enum spur_status st;
 
-	out_printf(&e->path, "%s/spur-page-%lld.store%c", tmp && *tmp == '/' ? tmp : "/tmp",
-		   (long long)os_getpid(), 0);
 	put_paths(e->w->trace, &e->quoted);
-	if (e->path.error || e->quoted.error ||
-	    trace_start(e->w->trace, &e->view.zero) == SPUR_FAIL)
+	if (e->quoted.error || trace_start(e->w->trace, &e->view.zero) == SPUR_FAIL)
 		return false;
-	if (store_writer_new(&e->writer, e->w->trace, e->path.buf, 1, err) == SPUR_FAIL)
+	if (store_writer_new(&e->writer, e->w->trace, NULL, 1, err) == SPUR_FAIL)
 		return false;
 	st = index_build_few(e->w->trace, pipe, e->writer, ROWS_MOST, err);
 	if (st == SPUR_WARN)
@@ -105,7 +103,8 @@ static bool make_store(struct export *e, const struct pipe_options *pipe)
 		return false;
 	/* Its lanes are in another order than while it was written. */
 	return store_writer_finish(e->writer, "", err) != SPUR_FAIL &&
-	       store_open(&e->store, e->path.buf, err) != SPUR_FAIL;
+	       store_open_file(&e->store, store_writer_file(e->writer), store_name, err) !=
+		       SPUR_FAIL;
 }
 
 static void view_begin(struct export *e)
@@ -141,21 +140,21 @@ static void part_end(struct export *e, enum part id)
 
 static bool put_store(struct export *e)
 {
-	const int fd = os_open(e->path.buf, O_RDONLY | O_CLOEXEC, 0);
+	const int fd = store_writer_file(e->writer);
 	char buf[PIECE];
-	ssize_t n = fd < 0 ? -1 : 1;
+	ssize_t n = 1;
+	off_t at = 0;
 
 	part_begin(e, PART_STORE);
 	while (n > 0) {
-		n = os_read(fd, buf, sizeof(buf));
+		n = os_pread(fd, buf, sizeof(buf), at);
 		if (n > 0)
 			pack_bytes(&e->pack, buf, (size_t)n);
+		at += n;
 	}
 	part_end(e, PART_STORE);
 	if (n < 0)
-		err_set(&e->w->error, SPUR_ERR_IO, "%s: %s", e->path.buf, strerror(errno));
-	if (fd >= 0)
-		os_close(fd);
+		err_set(&e->w->error, SPUR_ERR_IO, "%s: %s", store_name, strerror(errno));
 	return n == 0;
 }
 
@@ -340,8 +339,7 @@ static bool put_data(struct export *e, bool plain)
 	bool good;
 
 	pack_begin(&e->pack, e->w->out, plain);
-	good = put_store(e) && put_json(e) &&
-	       put_lines(e, args_line, PART_ARGS_OF, PART_ARGS) &&
+	good = put_store(e) && put_json(e) && put_lines(e, args_line, PART_ARGS_OF, PART_ARGS) &&
 	       put_lines(e, place_line, PART_PLACES_OF, PART_PLACES) && put_overview(e);
 	pack_align(&e->pack);
 	pack_bytes(&e->pack, e->parts, sizeof(e->parts));
@@ -411,8 +409,7 @@ static bool put_page(struct export *e, bool plain)
 	put_file(style, "style", o);
 	out_char(o, '\n');
 	put_until(&at, "<script type=\"module\" src=\"main.js\"></script>\n", o);
-	out_printf(o,
-		   "<script id=\"data\" type=\"application/octet-stream\" data-coding=\"%s\">",
+	out_printf(o, "<script id=\"data\" type=\"application/octet-stream\" data-coding=\"%s\">",
 		   plain ? "none" : "gzip");
 	good = put_data(e, plain);
 	out_str(o, "</script>\n");
@@ -430,7 +427,6 @@ bool view_export(struct write *w, const struct pipe_options *pipe, bool plain, u
 	if (!e)
 		return false;
 	e->w = w;
-	out_to_memory(&e->path);
 	out_to_memory(&e->quoted);
 	pthread_mutex_init(&e->view.reading, NULL);
 	pthread_mutex_init(&e->view.finding, NULL);
@@ -440,14 +436,11 @@ bool view_export(struct write *w, const struct pipe_options *pipe, bool plain, u
 		*rows = store_facts(e->view.store).rows;
 		good = put_page(e, plain);
 	}
-	if (e->writer)
-		os_unlink(e->path.buf);
 	store_close(e->store);
 	store_writer_free(e->writer);
 	pthread_mutex_destroy(&e->view.reading);
 	pthread_mutex_destroy(&e->view.finding);
 	out_free(&e->quoted);
-	out_free(&e->path);
 	mem_free(e);
 	return good && !w->out->error;
 }

@@ -8,9 +8,17 @@
 #include "base/mem.h"
 #include "base/os.h"
 #include "flow/args.h"
+#include "flow/pair.h"
 #include "view/window.h"
 
 enum { FLUSH_MS = 100, TRACKS_MOST = 1 << 28 };
+
+/* What is kept of a track. */
+struct live_track {
+	int64_t last; /* time of its last row in the store: no later one may be before it */
+	int64_t end; /* the latest end of its complete spans there */
+	bool waits; /* it is in `waiting` */
+};
 
 /*
  * The thread that reads waits in the reader while nothing comes, so another one makes the last rows
@@ -30,8 +38,10 @@ struct live {
 	/* Rows may come out of order, so they are held back: set by the first sign of it. */
 	bool holds;
 	struct window window;
-	int64_t *last; /* by track: time of its last row in the store */
-	size_t nlast;
+	struct live_track *tracks; /* by id */
+	size_t ntracks;
+	uint32_t *waiting; /* tracks with complete spans that no later row may have ended yet */
+	size_t nwaiting, waiting_cap;
 };
 
 static int64_t now_ms(void)
@@ -42,36 +52,80 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Returns the place of a track's last time; NULL if out of memory. */
-static int64_t *last_of(struct live *l, uint32_t track)
+/* Returns what is kept of a track; NULL if out of memory. */
+static struct live_track *track_of(struct live *l, uint32_t track)
 {
-	const size_t had = l->nlast;
+	const size_t had = l->ntracks;
 
 	if (track >= had) {
-		if (!mem_grow((void **)&l->last, &l->nlast, (size_t)track + 1, sizeof(*l->last),
-			      TRACKS_MOST))
+		if (!mem_grow((void **)&l->tracks, &l->ntracks, (size_t)track + 1,
+			      sizeof(*l->tracks), TRACKS_MOST))
 			return NULL;
-		for (size_t k = had; k < l->nlast; k++)
-			l->last[k] = INT64_MIN;
+		for (size_t k = had; k < l->ntracks; k++)
+			l->tracks[k] = (struct live_track){ .last = INT64_MIN, .end = INT64_MIN };
 	}
-	return &l->last[track];
+	return &l->tracks[track];
+}
+
+/* The track gets a complete span. Returns false if out of memory. */
+static bool track_wait(struct live *l, struct live_track *t, const struct spur_event *row)
+{
+	const int64_t end = pair_span_end(row);
+
+	t->end = end > t->end ? end : t->end;
+	if (t->waits)
+		return true;
+	if (!mem_grow((void **)&l->waiting, &l->waiting_cap, l->nwaiting + 1, sizeof(*l->waiting),
+		      TRACKS_MOST))
+		return false;
+	l->waiting[l->nwaiting++] = row->track;
+	t->waits = true;
+	return true;
+}
+
+/*
+ * Ends the complete spans that are over: rows within them would have come before them, and none is
+ * held back any more. Returns false if out of memory or disk.
+ */
+static bool spans_end(struct live *l)
+{
+	const int64_t now = window_first(&l->window);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->nwaiting; i++) {
+		const uint32_t id = l->waiting[i];
+		struct live_track *const t = &l->tracks[id];
+
+		if (t->end > now) {
+			l->waiting[kept++] = id;
+			continue;
+		}
+		if (!store_worker_pass(l->worker, id, t->end))
+			return false;
+		t->last = t->end;
+		t->waits = false;
+		l->added = true;
+	}
+	l->nwaiting = kept;
+	return true;
 }
 
 /* Adds a row that was held back, unless later ones of its track are in the store. */
 static bool row_release(struct live *l, const struct window_row *r)
 {
 	const struct spur_args args = { .items = r->values, .count = r->nvalues };
-	int64_t *const last = last_of(l, r->row.track);
+	struct live_track *const t = track_of(l, r->row.track);
 
-	if (!last)
+	if (!t)
 		return false;
-	if (r->row.ts < *last) {
+	if (r->row.ts < t->last) {
 		__atomic_add_fetch(&l->view->late, 1, __ATOMIC_RELAXED);
 		return true;
 	}
-	*last = r->row.ts;
+	t->last = r->row.ts;
 	l->added = true;
-	return store_worker_row(l->worker, &r->row, &args);
+	return (r->row.kind != SPUR_SPAN || track_wait(l, t, &r->row)) &&
+	       store_worker_row(l->worker, &r->row, &args);
 }
 
 /* Adds the rows that were held back long enough. Returns false if out of memory or disk. */
@@ -105,15 +159,15 @@ static size_t rows_in_order(struct live *l, const struct spur_event *rows, size_
 	size_t i;
 
 	for (i = 0; i < n && !l->holds && !l->failed; i++) {
-		int64_t *const last = last_of(l, rows[i].track);
+		struct live_track *const t = track_of(l, rows[i].track);
 
-		if (!last) {
+		if (!t) {
 			l->failed = true;
-		} else if (rows[i].kind == SPUR_SPAN || rows[i].ts < *last) {
+		} else if (rows[i].kind == SPUR_SPAN || rows[i].ts < t->last) {
 			l->holds = true;
 			break;
 		} else {
-			*last = rows[i].ts;
+			t->last = rows[i].ts;
 			l->failed = rows[i].nargs && !row_args(l, &rows[i]);
 		}
 	}
@@ -177,7 +231,7 @@ static void *live_flush(void *self)
 		pthread_mutex_lock(&l->lock);
 		ended = l->ended;
 		if (!ended && !l->failed)
-			l->failed = !window_release(l, now_ms());
+			l->failed = !window_release(l, now_ms()) || !spans_end(l);
 		if (l->added && !ended && !l->failed)
 			l->failed = !store_worker_flush(l->worker);
 		l->added = false;
@@ -223,7 +277,8 @@ enum spur_status live_build(struct spur_trace *t, const struct pipe_options *pip
 	pthread_mutex_destroy(&l.lock);
 	window_free(&l.window);
 	spur_args_free(&l.args);
-	mem_free(l.last);
+	mem_free(l.tracks);
+	mem_free(l.waiting);
 	if (l.log_failed)
 		return args_log_failed(view->args, err);
 	return l.failed ? store_writer_failed(writer, err) : SPUR_OK;

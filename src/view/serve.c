@@ -22,7 +22,7 @@ struct session {
 	struct arena arena;
 	struct out identity;
 	const char *dir; /* of stores that are kept; NULL: none is known */
-	const char *path; /* of the store */
+	const char *path; /* of the store; NULL: a temporary file without a name */
 	bool kept; /* it stays */
 	bool live; /* the trace is being written: what comes is shown at once */
 	struct store *opened; /* one that was there, or NULL */
@@ -57,10 +57,7 @@ static void *build(void *arg)
 
 	if (st != SPUR_FAIL && !has_ended(s)) {
 		st = store_writer_finish(s->writer, s->identity.buf, &s->err);
-		/* One that is not kept goes with the program, however that ends. */
-		if (st != SPUR_FAIL && !s->kept)
-			os_unlink(s->path);
-		else if (st != SPUR_FAIL)
+		if (st != SPUR_FAIL && s->path)
 			cache_trim(s->dir, cache_limit(), s->path);
 	}
 	if (st == SPUR_FAIL)
@@ -71,23 +68,20 @@ static void *build(void *arg)
 }
 
 /*
- * Where the store goes: among those that are kept, or, for a trace without an identity, into a
- * file that is removed in the end. Returns NULL, with the error set, if there is no place for it.
+ * Sets where the store goes: among those that are kept, or, for a trace without an identity, into a
+ * file without a name. Returns false if out of memory.
  */
-static const char *store_path(struct session *s, bool keep)
+static bool store_place(struct session *s, bool keep)
 {
-	const char *const tmp = getenv("TMPDIR");
-
 	s->dir = keep ? cache_dir(&s->arena) : NULL;
 	out_to_memory(&s->identity);
 	s->kept = store_identify_trace(&s->identity, s->env->trace);
 	out_char(&s->identity, 0);
 	s->view.identity = s->kept ? s->identity.buf : NULL;
-	if (s->kept && s->dir && cache_make_dir(s->dir))
-		return cache_path(&s->arena, s->dir, s->identity.buf);
-	s->kept = false;
-	return arena_printf(&s->arena, "%s/spur-view-%lld.store", tmp && *tmp == '/' ? tmp : "/tmp",
-			    (long long)os_getpid());
+	s->kept = s->kept && s->dir && cache_make_dir(s->dir);
+	if (s->kept)
+		s->path = cache_path(&s->arena, s->dir, s->identity.buf);
+	return s->path || !s->kept;
 }
 
 /* Opens the store that is kept, or begins to build one. */
@@ -97,8 +91,7 @@ static enum spur_status store_begin(struct session *s, bool keep)
 	unsigned workers;
 	int error;
 
-	s->path = store_path(s, keep);
-	if (!s->path)
+	if (!store_place(s, keep))
 		return err_nomem(env->err);
 	if (s->kept && cache_open_file(&s->opened, s->path, s->identity.buf) == SPUR_OK) {
 		s->view.store = s->opened;

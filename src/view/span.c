@@ -94,7 +94,7 @@ bool view_span_args(struct view *v, const struct view_item *i, view_arg_take tak
 	struct args_taker to = { .take = take, .self = self };
 	bool good = true;
 
-	*changed = v->kept && view_trace_changed(v);
+	*changed = view_trace_changed(v);
 	if (*changed)
 		return true;
 	/* What was read of a pipe may be gone. */
@@ -260,7 +260,7 @@ void view_span_source(const struct view *v, const struct view_item *i, struct ou
 /*
  * Finds the stream and the offset of the record that begins the item. A row of a kept store has
  * numbers of another opening of the trace, of which only these two are the same in each; of a trace
- * that grows, the bytes may be gone.
+ * that grows or has changed, the bytes may be gone.
  */
 static bool find_place(const struct view *v, const struct view_item *i, uint32_t *stream,
 		       uint64_t *off)
@@ -272,7 +272,7 @@ static bool find_place(const struct view *v, const struct view_item *i, uint32_t
 		return false;
 	*stream = row.stream;
 	*off = row.off;
-	if (v->kept || v->growing)
+	if (v->kept || v->growing || view_trace_changed(v))
 		return true;
 	if (spur_place(v->trace, &row, &place) == SPUR_FAIL)
 		return false;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/os.h"
 #include "flow/open.h"
 #include "flow/pipe.h"
 #include "view/find.h"
@@ -13,6 +14,7 @@ struct view_found {
 	struct view_hit *hits;
 	size_t n, cap;
 	uint64_t total;
+	uint64_t rows; /* of the store when the trace was read */
 };
 
 /* Returns true if a row begins something that the page can go to. */
@@ -48,6 +50,29 @@ static void found_free(struct view_found *f)
 	*f = (struct view_found){ 0 };
 }
 
+/* Returns true if the trace was being written when it was opened. */
+static bool is_growing(const struct spur_trace *t)
+{
+	return t->live || t->options.follow;
+}
+
+/*
+ * Opens the trace once more. One that is being written is read as far as it goes by now. Returns
+ * SPUR_WARN if its bytes are gone once they were read.
+ */
+static enum spur_status open_again(const struct view *v, struct spur_trace **t,
+				   struct spur_error *err)
+{
+	struct spur_options options = v->trace->options;
+	struct stat st;
+
+	if (!is_growing(v->trace) || v->trace->unnamed || strcmp(v->trace->path, "-") == 0 ||
+	    os_stat(v->trace->path, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return trace_open_again(t, v->trace, err);
+	options.follow = false;
+	return trace_open(t, v->trace->path, &options, NULL, err);
+}
+
 static bool where_read(struct view *v, struct view_found *f, struct spur_error *err)
 {
 	const struct filter_item item = { .what = FILTER_WHERE, .text = f->query };
@@ -63,11 +88,12 @@ static bool where_read(struct view *v, struct view_found *f, struct spur_error *
 			"again");
 		return false;
 	}
-	st = trace_open_again(&t, v->trace, err);
+	f->rows = store_facts(v->store).rows;
+	st = open_again(v, &t, err);
 	if (st == SPUR_WARN)
 		err_set(err, SPUR_ERR_USAGE,
-			"expressions need a trace that can be read twice; this one is a pipe or "
-			"grows");
+			"expressions need a trace that can be read twice; this one is a pipe or a "
+			"live session");
 	if (st != SPUR_OK)
 		return false;
 	st = trace_start(t, &first);
@@ -80,6 +106,12 @@ static bool where_read(struct view *v, struct view_found *f, struct spur_error *
 	return st != SPUR_FAIL;
 }
 
+/* Returns true if the trace has grown since it was read. */
+static bool is_old(const struct view *v, const struct view_found *f)
+{
+	return is_growing(v->trace) && store_facts(v->store).rows != f->rows;
+}
+
 bool view_where(struct view *v, const char *query, struct view_hits *out, struct spur_error *err)
 {
 	struct view_found *f;
@@ -89,7 +121,7 @@ bool view_where(struct view *v, const char *query, struct view_hits *out, struct
 	if (!v->found)
 		v->found = mem_alloc(sizeof(*v->found));
 	f = v->found;
-	if (f && (!f->query || strcmp(f->query, query))) {
+	if (f && (!f->query || strcmp(f->query, query) || is_old(v, f))) {
 		const size_t len = strlen(query);
 
 		found_free(f);

@@ -78,6 +78,11 @@ bool window_take(struct window *w, int64_t now, struct window_row *out)
 	return true;
 }
 
+int64_t window_first(const struct window *w)
+{
+	return w->n ? w->heap[0].row.ts : INT64_MAX;
+}
+
 void window_free(struct window *w)
 {
 	for (size_t i = 0; i < w->n; i++)

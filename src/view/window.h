@@ -40,6 +40,8 @@ bool window_add(struct window *w, const struct spur_event *row, const struct spu
  * if there is no such row. `now`: INT64_MAX takes any.
  */
 bool window_take(struct window *w, int64_t now, struct window_row *out);
+/* Returns the time of the earliest row that is held back; INT64_MAX if no row is. */
+int64_t window_first(const struct window *w);
 void window_free(struct window *w);
 
 #endif

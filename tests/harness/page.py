@@ -359,6 +359,54 @@ def follow(t, label, tools):
     t.verdict(label, why)
 
 
+def building(t, label, trace, tools):
+    """A thread's file is a pipe that nothing comes from for now: the page shows the spans of the other threads."""
+    why = None
+    with t.temp() as folder:
+        path = os.path.join(folder, "trace")
+        shutil.copytree(trace, path)
+        last = os.path.join(path, max(f for f in os.listdir(path) if f.endswith(".dat") and f[0].isdigit()))
+        with open(last, "rb") as f:
+            data = f.read()
+        os.remove(last)
+        os.mkfifo(last)
+        end = os.open(last, os.O_RDWR)
+        os.write(end, data[:64])
+        viewer = subprocess.Popen(["timeout", "100", t.spur, "view", "--no-open", "--no-cache", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        page = subprocess.Popen(["node", os.path.join(t.tests, "viewers", "building.js"), *tools, viewer.stdout.readline().strip()],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            first = json.loads(page.stdout.readline() or '""')
+            os.write(end, data[64:])
+            os.close(end)
+            out, err = page.communicate("\n", timeout=120)
+            last = json.loads(out or '""')
+            if not first or not last:
+                raise Wrong("the page ended: %.500s" % err)
+            if first["done"] or not first["drawn"] or not first["status"].startswith("reading: "):
+                raise Wrong("expected spans while the trace is read, found %s" % first)
+            if not last["done"] or last["spans"] <= first["spans"] or not last["drawn"]:
+                raise Wrong("expected more spans than %s at the end, found %s" % (first, last))
+        except Wrong as e:
+            why = str(e)
+        finally:
+            for p in (page, viewer):
+                p.terminate()
+                p.wait()
+    t.verdict(label, why)
+
+
+def times(t, label):
+    """Requests for times that are no doubles have all digits, and no time that 63 bits do not hold."""
+    r = t.run(["node", os.path.join(t.tests, "viewers", "times.mjs"), os.path.join(t.root, "src", "view", "web")], limit=False)
+    all_of = "from=0&to=9223372036854774784"
+    want = {"held": True, "asked": ["/api/sums?" + all_of, "/api/calls?" + all_of, "/api/counters?" + all_of,
+                                    "/api/span?track=1&depth=0&t=4611686018427387904&dur=9223372036854774784",
+                                    "/api/sums?from=9007199254740991&to=1152921504606848000"]}
+    got = json.loads(r.out) if not r.code else r.err
+    t.verdict(label, None if got == want else "expected %s, found %s" % (want, got))
+
+
 def run(t):
     browser = next((shutil.which(b) for b in viewers.BROWSERS if shutil.which(b)), None)
     modules = os.path.join(t.root, "build", "npm", "node_modules")
@@ -394,6 +442,16 @@ def run(t):
                 t.skip("page/saved/" + name, "no node: tools/install-deps")
     page_lanes.later(t, there, [modules, browser])
     page_own.later(t, there, [modules, browser], driven)
+    if t.wanted("page/building"):
+        if there:
+            t.later(building, "page/building", os.path.join(t.tests, "golden", "uftrace", "own-words", "in"), [modules, browser])
+        else:
+            t.skip("page/building", "no browser, node or playwright-core: tools/install-deps")
+    if t.wanted("page/times"):
+        if shutil.which("node"):
+            t.later(times, "page/times")
+        else:
+            t.skip("page/times", "no node: tools/install-deps")
     if t.wanted("page/markup") and there:
         t.later(markup, "page/markup", [modules, browser])
     if t.wanted("page/follow"):

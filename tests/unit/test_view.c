@@ -413,7 +413,8 @@ static void test_find(void **state)
 	ask(state, "find?q=/a{50}{50}/", 400, "expected at most 1000 repetitions in an expression");
 	/* This trace cannot be read twice, as a pipe cannot. */
 	ask(state, "find?q=dur == 3", 400,
-	    "expressions need a trace that can be read twice; this one is a pipe or grows");
+	    "expressions need a trace that can be read twice; this one is a pipe or a "
+	    "live session");
 }
 
 /* --- expressions --- */

@@ -37,18 +37,25 @@ export function laneList(lanes) {
 	return out.join(",");
 }
 
+/** The latest time that a request may have: the greatest number below 2^63. */
+const LATEST = 2 ** 63 - 1024;
+
+/** A time of a request, with all its digits. @param {number} t */
+const timeText = (t) => String(BigInt(Math.min(Math.round(t), LATEST)));
+
 /** @param {Range} r */
 function rangeQuery(r) {
-	return `from=${Math.round(r.from)}&to=${Math.round(r.to)}` + (r.tracks ? `&tracks=${r.tracks.join(",")}` : "");
+	return `from=${timeText(r.from)}&to=${timeText(r.to)}` + (r.tracks ? `&tracks=${r.tracks.join(",")}` : "");
 }
 
 /** @param {SpanRef} s */
 function spanQuery(s) {
-	return `track=${s.track}&depth=${s.depth}&t=${Math.round(s.ts)}&dur=${Math.round(s.dur)}`;
+	return `track=${s.track}&depth=${s.depth}&t=${timeText(s.ts)}&dur=${timeText(s.dur)}`;
 }
 
 /** Puts tracks in their order, and names of counters together. @param {any} meta @returns {import("./types.js").Meta} */
 export function readMeta(meta) {
+	meta.length = Math.min(meta.length, LATEST);
 	const wide = /** @type {Record<string, number>} */ ({ nan: NaN, inf: Infinity, "-inf": -Infinity });
 	for (const s of meta.series) {
 		s.least = wide[s.least] ?? s.least;
@@ -86,12 +93,12 @@ export function remote(token) {
 		},
 		counter: async (z, i, series) =>
 			new Float64Array(await (await get(`counter?z=${z}&i=${i}&series=${series}`)).arrayBuffer()),
-		span: (lane, t, dur) => json(`span?track=${lane.track}&depth=${lane.depth}&t=${Math.round(t)}` +
-			(dur === undefined ? "" : `&dur=${Math.round(dur)}`)),
+		span: (lane, t, dur) => json(`span?track=${lane.track}&depth=${lane.depth}&t=${timeText(t)}` +
+			(dur === undefined ? "" : `&dur=${timeText(dur)}`)),
 		sums: async (range, by) => parseExact(await (await get(`sums?${rangeQuery(range)}${by ? `&by=${by}` : ""}`)).text()),
 		flame: async (range) => parseExact(await (await get(`flame?${rangeQuery(range)}`)).text()),
 		calls: (range, label) => json(`calls?${rangeQuery(range)}${label < 0 ? "" : `&label=${label}`}`),
-		counters: (range) => json(`counters?from=${Math.round(range.from)}&to=${Math.round(range.to)}`),
+		counters: (range) => json(`counters?from=${timeText(range.from)}&to=${timeText(range.to)}`),
 		find: (query, from, back) => json(`find?q=${encodeURIComponent(query)}` +
 			(from ? `&${spanQuery(from)}` : "") + (back ? "&back=1" : "")),
 		flows: (span) => json(`flows?${spanQuery(span)}`),

@@ -72,7 +72,7 @@ export function some(n, what) {
  * @param {number} ns
  */
 export function exact(ns) {
-	return `${Math.round(ns)}ns`;
+	return `${BigInt(Math.round(ns))}ns`;
 }
 
 /**
