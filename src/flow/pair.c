@@ -115,6 +115,13 @@ static uint32_t frame_class(const void *frames, size_t i)
 	return f->flags ? 0 : f->cls;
 }
 
+bool pair_has(struct pair_stack *s, uint32_t cls)
+{
+	const struct frame_list list = { s->frames, s->n, frame_class };
+
+	return s->n && innermost_find(&s->index, &list, cls);
+}
+
 size_t pair_search(struct pair_stack *s, const struct spur_event *row)
 {
 	const struct frame_list list = { s->frames, s->n, frame_class };

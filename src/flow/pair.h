@@ -108,6 +108,8 @@ struct pair_stack *pair_stack_make(struct pair *p, uint32_t track);
 bool pair_grow_frames(struct pair_stack *s, size_t need);
 /* Returns the number of topmost frames that an END by class ends beside its own. */
 size_t pair_search(struct pair_stack *s, const struct spur_event *row);
+/* Returns true if a frame of the class is open. */
+bool pair_has(struct pair_stack *s, uint32_t cls);
 /* Pushes PAIR_MISSING frames that began at `ts` up to the depth. Returns false if out of memory. */
 bool pair_fill(struct pair_stack *s, size_t depth, int64_t ts);
 

@@ -8,6 +8,8 @@
 enum {
 	PARTS_MAX = 1 << 24,
 	PARTS_SHARE = 2, /* a feed is divided if it has more than a half of a thread's share */
+	/* Parts a thread, at most, where they are kept until they are joined. */
+	PARTS_KEPT = 16,
 };
 
 bool parts_apply(const struct spur_trace *t, const struct pipe_options *opt)
@@ -29,6 +31,13 @@ static bool part_add(struct parts *l, struct feed *f, uint32_t number)
 	return true;
 }
 
+static enum parts_use use_of(enum pipe_parts parts)
+{
+	return parts == PIPE_PARTS_NAMED   ? PARTS_NAMED
+	       : parts == PIPE_PARTS_CALLS ? PARTS_CALLS
+					   : PARTS_ROWS;
+}
+
 bool parts_make(struct parts *l, struct spur_trace *t, const struct pipe_options *opt,
 		struct feed *const *feeds, size_t n, uint64_t bytes)
 {
@@ -40,17 +49,18 @@ bool parts_make(struct parts *l, struct spur_trace *t, const struct pipe_options
 	/* Most feeds are one part, and there may be a million: growing would take twice as much. */
 	if (!parts_reserve(l, n))
 		return false;
-	bytes = t->options.read_size ? t->options.read_size : bytes;
 	for (size_t i = 0; i < n && apply; i++)
 		all += feeds[i]->size;
+	if (opt->parts == PIPE_PARTS_CALLS && bytes < all / threads / PARTS_KEPT)
+		bytes = all / threads / PARTS_KEPT;
+	bytes = t->options.read_size ? t->options.read_size : bytes;
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t size = feeds[i]->size;
 		uint32_t count = 1;
 
 		if (apply && size / 2 >= bytes &&
 		    size / threads >= all / threads / threads / PARTS_SHARE)
-			count = t->format->divide(t, feeds[i], bytes,
-						  opt->parts == PIPE_PARTS_NAMED);
+			count = t->format->divide(t, feeds[i], bytes, use_of(opt->parts));
 		for (uint32_t k = 0; k < count; k++)
 			if (!part_add(l, feeds[i], k))
 				return false;
@@ -64,7 +74,7 @@ void parts_free(struct parts *l)
 		struct part *p = &l->items[i];
 
 		assert(!p->open);
-		if (p->own) {
+		if (p->number && p->own) {
 			diag_merge(&p->feed->diag, &p->own->diag);
 			diag_free(&p->own->diag);
 			mem_free(p->own);

@@ -11,7 +11,14 @@ struct part {
 	struct feed *feed; /* of the trace */
 	uint32_t number; /* 0: the feed itself, which ends where part 1 begins */
 	bool open; /* `own` has a state */
-	struct feed *own; /* what is read if number > 0; NULL: not opened yet */
+	/* For callers that join parts, who lock these members: */
+	bool read; /* or to be read when it is joined */
+	bool joining; /* of part 0: a thread joins others to it */
+	union {
+		struct feed *own; /* what is read if number > 0; NULL: not opened yet */
+		size_t joined; /* of part 0: how many others were joined to it */
+	};
+	void *state;
 };
 
 struct parts {

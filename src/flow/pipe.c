@@ -1,11 +1,16 @@
 /* The loops that drive passes: per feed in parallel, and merged. */
 #include "flow/pipe.h"
 
+#include <pthread.h>
+
 #include "base/work.h"
 #include "flow/parts.h"
 #include "format/format.h"
 
-enum { FOLD_PART = 8 << 20 /* bytes */ };
+enum {
+	FOLD_PART = 8 << 20, /* bytes */
+	MISFITS = 4, /* parts that may not fit, and how many that fit make up for another one */
+};
 
 static bool pipe_stopped(const struct pipe_options *opt)
 {
@@ -36,6 +41,8 @@ struct pipe_run {
 	const struct pipe_fold *fold;
 	void *const *states;
 	struct parts parts;
+	pthread_mutex_t lock; /* of what parts say of their joining */
+	size_t njoined, nagain; /* parts that were joined, and that were read in order; atomic */
 	int failed; /* atomic */
 };
 
@@ -74,22 +81,118 @@ static bool pipe_feed(struct pipe_run *run, struct feed *f, struct feed_reader *
 	return !fold->feed_end || fold->feed_end(state, f);
 }
 
+/* Returns the part that follows, or NULL if the feed has no other. */
+static struct part *part_next(const struct pipe_run *run, struct part *part)
+{
+	return part + 1 < run->parts.items + run->parts.n && part[1].number ? part + 1 : NULL;
+}
+
+/* Opens a part and passes its rows on. Returns false if out of memory. */
+static bool pipe_part(struct pipe_run *run, struct part *part, const struct part *before,
+		      void *state, bool whole)
+{
+	struct feed *f = part_open(run->trace, part, before);
+	struct feed_reader *r =
+		f ? feed_reader_new(run->trace, f, run->opt->filter, BATCH_ROWS) : NULL;
+	const bool good =
+		r && (whole ? pipe_feed(run, f, r, state) : pipe_feed_rows(run, r, state));
+
+	feed_reader_free(r);
+	return good;
+}
+
+/* Returns true while parts are worth reading before it is known whether they can be joined. */
+static bool pipe_reads_ahead(struct pipe_run *run)
+{
+	const size_t joined = __atomic_load_n(&run->njoined, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(&run->nagain, __ATOMIC_RELAXED) <= MISFITS + joined / MISFITS;
+}
+
+/* Joins a part to the feed's first one, or reads it in order. Returns false if out of memory. */
+static bool pipe_join_part(struct pipe_run *run, struct part *first, struct part *part)
+{
+	bool fits = part->state && part_follows(run->trace, part - 1, part);
+
+	if (fits && !run->fold->part_join(first->state, part->state, &fits))
+		return false;
+	if (part->state)
+		run->fold->part_free(part->state);
+	part->state = NULL;
+	__atomic_add_fetch(fits ? &run->njoined : &run->nagain, 1, __ATOMIC_RELAXED);
+	if (fits)
+		return true;
+	if (part->open)
+		part_forget(run->trace, part);
+	return pipe_part(run, part, part - 1, first->state, false);
+}
+
+/*
+ * A part was read: joins all parts of its feed that can be joined now, in order, unless another
+ * thread is doing so, which then goes on with this one. Returns false if out of memory.
+ */
+static bool pipe_join(struct pipe_run *run, struct part *part, void *worker)
+{
+	struct part *first = part - part->number, *next;
+	bool good = true;
+
+	pthread_mutex_lock(&run->lock);
+	part->read = true;
+	while (!first->joining && first->read && good) {
+		next = part_next(run, first + first->joined);
+		if (next && !next->read)
+			break;
+		first->joining = true;
+		pthread_mutex_unlock(&run->lock);
+		good = next ? pipe_join_part(run, first, next)
+			    : run->fold->part_end(worker, first->state);
+		pthread_mutex_lock(&run->lock);
+		first->joined++;
+		/* After the last part, or a failure, nothing is left to be joined. */
+		first->joining = !next || !good;
+	}
+	pthread_mutex_unlock(&run->lock);
+	return good;
+}
+
+/* Reads one of several parts that are joined. Returns false if out of memory. */
+static bool pipe_read_joined(struct pipe_run *run, struct part *part, void *worker)
+{
+	if (part->number && !pipe_reads_ahead(run))
+		return pipe_join(run, part, worker);
+	part->state = run->fold->part_new(worker, !part->number);
+	return part->state && pipe_part(run, part, NULL, part->state, false) &&
+	       pipe_join(run, part, worker);
+}
+
 static void pipe_job(void *arg, size_t job, unsigned worker)
 {
 	struct pipe_run *run = arg;
 	struct part *part = &run->parts.items[job];
-	struct feed_reader *r = NULL;
-	struct feed *f;
+	void *state = run->states[worker];
+	bool good;
 
 	if (pipe_stopped(run->opt) || __atomic_load_n(&run->failed, __ATOMIC_RELAXED))
 		return;
-	f = part_open(run->trace, part, NULL);
-	if (f)
-		r = feed_reader_new(run->trace, f, run->opt->filter, BATCH_ROWS);
-	if (!r || !pipe_feed(run, f, r, run->states[worker]))
+	if (run->fold->part_join && (part->number || part_next(run, part))) {
+		good = pipe_read_joined(run, part, state);
+	} else {
+		good = pipe_part(run, part, NULL, state, true);
+		part_close(run->trace, part);
+	}
+	if (!good)
 		__atomic_store_n(&run->failed, 1, __ATOMIC_RELAXED);
-	feed_reader_free(r);
-	part_close(run->trace, part);
+}
+
+/* Frees what reading parts needed, also where a run has stopped. */
+static void pipe_close(struct pipe_run *run)
+{
+	for (size_t i = 0; i < run->parts.n; i++) {
+		if (run->parts.items[i].state)
+			run->fold->part_free(run->parts.items[i].state);
+		part_close(run->trace, &run->parts.items[i]);
+	}
+	parts_free(&run->parts);
 }
 
 /* All feeds as one, on the caller's thread. */
@@ -139,7 +242,11 @@ static void pipe_sort_feeds(struct feed **feeds, size_t n)
 enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options *opt,
 				const struct pipe_fold *fold, void *const *states)
 {
-	struct pipe_run run = { .trace = t, .opt = opt, .fold = fold, .states = states };
+	struct pipe_run run = { .trace = t,
+				.opt = opt,
+				.fold = fold,
+				.states = states,
+				.lock = PTHREAD_MUTEX_INITIALIZER };
 	struct feed **feeds;
 	size_t n = 0;
 
@@ -156,7 +263,7 @@ enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options 
 		work_run(pipe_workers(t, opt), run.parts.n, pipe_job, &run);
 	else
 		run.failed = 1;
-	parts_free(&run.parts);
+	pipe_close(&run);
 	mem_free(feeds);
 	return run.failed ? SPUR_FAIL : SPUR_OK;
 }

@@ -15,6 +15,7 @@ enum pipe_parts {
 	PIPE_WHOLE, /* no: rows of a feed depend on those before them */
 	PIPE_PARTS, /* yes */
 	PIPE_PARTS_NAMED, /* if tracks get the names that they get where a feed is read in order */
+	PIPE_PARTS_CALLS, /* yes, with pipe_fold.part_join() */
 };
 
 struct pipe_options {
@@ -114,6 +115,20 @@ struct pipe_fold {
 	 * the rows may be summed, or NULL. The function itself is NULL if they may not.
 	 */
 	struct call_sink *(*sink)(void *worker);
+	/*
+	 * With PIPE_PARTS_CALLS: makes the state of a feed's first part, to which the others are
+	 * joined in order while parts behind them are read, or of another part. Returns NULL if out
+	 * of memory.
+	 */
+	void *(*part_new)(const void *worker, bool first);
+	/*
+	 * Joins a part to those before it. Returns false if out of memory. Sets *fits to false,
+	 * with nothing changed, if the part must be read again, as what follows `first`.
+	 */
+	bool (*part_join)(void *first, void *part, bool *fits);
+	/* The feed ends: adds all its parts to a worker's state. Returns false if out of memory. */
+	bool (*part_end)(void *worker, void *first);
+	void (*part_free)(void *part);
 };
 /*
  * `states`: pipe_workers() states, owned by the caller. Returns SPUR_FAIL if a callback returned

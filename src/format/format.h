@@ -132,11 +132,12 @@ struct spur_format {
 	/*
 	 * Divides a feed, of which at most some rows were read ahead, into parts that follow each
 	 * other and can be read by different threads at once: the feed itself is part 0, and ends
-	 * from now on where part 1 begins. A part has `bytes` bytes or more. With `names` the
-	 * tracks must get the names that they get where rows are read in order. Returns the number
-	 * of parts, 1 if the feed cannot be divided. Called once for a feed. NULL: no feed can be.
+	 * from now on where part 1 begins. A part has `bytes` bytes or more. Returns the number of
+	 * parts, 1 if the feed cannot be divided for this use. Called once for a feed. NULL: no
+	 * feed can be divided.
 	 */
-	uint32_t (*divide)(struct spur_trace *t, struct feed *f, uint64_t bytes, bool names);
+	uint32_t (*divide)(struct spur_trace *t, struct feed *f, uint64_t bytes,
+			   enum parts_use use);
 	/*
 	 * Makes the state of *part, by which next() reads a part of a feed, from 1 on. Its rows
 	 * have no flags that depend on the part before it, unless that part is given, read to its

@@ -397,7 +397,7 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 	if (!xray_feed_open(x, f))
 		return SPUR_FAIL;
 	st = next_of_mode(x, f, b);
-	if (st == SPUR_END)
+	if (st == SPUR_END && !((struct xray_feed *)f->state)->is_part)
 		xray_feed_end(x, f);
 	return st;
 }
@@ -534,6 +534,10 @@ const struct spur_format spur_format_xray = {
 	.relate = xray_run_relate,
 	.begins = begins,
 	.next = next_rows,
+	.divide = xray_divide,
+	.part_open = xray_part_open,
+	.part_follows = xray_part_follows,
+	.part_close = xray_part_close,
 	.args = xray_args,
 	.stack = xray_stack,
 	.fields = xray_fields,

@@ -48,6 +48,17 @@ struct feed {
 	struct spur_event *ahead; /* rows read in advance, to be returned first (flow/feed.c) */
 };
 
+/* What a feed is divided into parts for (spur_format.divide). */
+enum parts_use {
+	PARTS_ROWS, /* each row by itself; whether parts follow each other may be ignored */
+	PARTS_NAMED, /* the same, and tracks get the names that they get if it is read in order */
+	/*
+	 * Calls of one thread: a part is read again if it does not follow, or if it has an END of a
+	 * call that is open neither in it nor before it; so its ENDs may lack SPUR_F_GAP.
+	 */
+	PARTS_CALLS,
+};
+
 static_assert(sizeof(struct feed) <= 56, "there is one for each of a million threads");
 
 /* What was read so far, of all feeds. */

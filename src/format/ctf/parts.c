@@ -43,15 +43,15 @@ static void part_free(struct ctf_feed *f)
 }
 
 /* Whether rows of any packet can be made without those before it. */
-static bool is_divisible(const struct ctf_feed *f, bool names)
+static bool is_divisible(const struct ctf_feed *f, enum parts_use use)
 {
 	const struct ctf *c = f->ctf;
 	const struct spur_trace *t = c->t;
 	const bool named = f->class->name_slot != CTF_NO_SLOT || f->class->names_threads;
 
-	return !c->grow && !c->stored && !c->bookkeeping && !c->symbols && !f->order && !f->ended &&
-	       !f->class->by_switch && !(names && named) && t->want_from == INT64_MIN &&
-	       t->want_to == INT64_MAX;
+	return use != PARTS_CALLS && !c->grow && !c->stored && !c->bookkeeping && !c->symbols &&
+	       !f->order && !f->ended && !f->class->by_switch && !(use == PARTS_NAMED && named) &&
+	       t->want_from == INT64_MIN && t->want_to == INT64_MAX;
 }
 
 /* Whether no event or packet was lost between two packets. */
@@ -120,13 +120,13 @@ static bool cuts_find(struct ctf_feed *f, struct ctf_feed *probe, uint64_t bytes
 	return true;
 }
 
-uint32_t ctf_divide(struct spur_trace *t, struct feed *feed, uint64_t bytes, bool names)
+uint32_t ctf_divide(struct spur_trace *t, struct feed *feed, uint64_t bytes, enum parts_use use)
 {
 	struct ctf_feed *f = feed->state, *probe;
 
 	(void)t;
 	assert(!f->cuts);
-	if (!is_divisible(f, names))
+	if (!is_divisible(f, use))
 		return 1;
 	probe = part_new(f);
 	/* Out of memory: the feed is read as a whole, or in fewer parts, and that will tell. */

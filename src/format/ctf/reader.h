@@ -546,7 +546,7 @@ bool ctf_last(struct spur_trace *t, int64_t *ts);
 int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles);
 
 /* parts.c: see struct spur_format. */
-uint32_t ctf_divide(struct spur_trace *t, struct feed *feed, uint64_t bytes, bool names);
+uint32_t ctf_divide(struct spur_trace *t, struct feed *feed, uint64_t bytes, enum parts_use use);
 bool ctf_part_open(struct spur_trace *t, const struct feed *feed, uint32_t number,
 		   const struct feed *before, struct feed *part);
 bool ctf_part_follows(const struct feed *before, const struct feed *part);

@@ -209,6 +209,11 @@ struct xray_feed {
 	size_t nforked, forked_cap, forked_given;
 	struct ticks ticks;
 	struct xray_tree *tree; /* profiling: call paths of the block */
+	/* Of a feed that was divided: buffers before which its parts from 1 on begin; else NULL. */
+	uint32_t *cuts;
+	size_t ncuts, cuts_cap;
+	bool is_part; /* its state stays when it has ended: the next part is compared with it */
+	uint64_t part_ticks; /* of a part: the first ones */
 };
 
 struct xray {
@@ -387,6 +392,7 @@ bool xray_feed_open(struct xray *x, struct feed *f);
 void xray_feed_seek(const struct xray *x, struct xray_feed *xf);
 /* Frees the feed's state: it has ended. */
 void xray_feed_end(struct xray *x, struct feed *f);
+void xray_feed_free(struct xray_feed *xf);
 void xray_threads_close(struct xray *x);
 
 /*
@@ -460,6 +466,14 @@ bool xray_profile_open(struct xray *x);
 /* Frees the state of a feed's block. */
 void xray_profile_close(struct xray_feed *xf);
 enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch *b);
+
+/* --- parts (parts.c); see struct spur_format --- */
+
+uint32_t xray_divide(struct spur_trace *t, struct feed *f, uint64_t bytes, enum parts_use use);
+bool xray_part_open(struct spur_trace *t, const struct feed *f, uint32_t number,
+		    const struct feed *before, struct feed *part);
+bool xray_part_follows(const struct feed *before, const struct feed *part);
+void xray_part_close(struct feed *part);
 
 /* --- several logs of one run (run.c) --- */
 

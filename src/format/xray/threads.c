@@ -317,8 +317,9 @@ void xray_feed_seek(const struct xray *x, struct xray_feed *xf)
 	xf->next = begin > xf->next + 2 ? begin - 2 : xf->next;
 }
 
-static void feed_free(struct xray_feed *xf)
+void xray_feed_free(struct xray_feed *xf)
 {
+	mem_free(xf->cuts);
 	mem_free(xf->held);
 	mem_free(xf->forked);
 	xray_profile_close(xf);
@@ -327,7 +328,7 @@ static void feed_free(struct xray_feed *xf)
 
 void xray_feed_end(struct xray *x, struct feed *f)
 {
-	feed_free(f->state);
+	xray_feed_free(f->state);
 	f->state = x;
 }
 
@@ -528,7 +529,7 @@ void xray_threads_close(struct xray *x)
 		struct xray_feed *xf = x->t->feeds[i]->state;
 
 		if (xf && (void *)xf != x)
-			feed_free(xf);
+			xray_feed_free(xf);
 	}
 	threads_free(x);
 	mem_free(x->ranges);

@@ -9,6 +9,7 @@
 #include "flow/walk.h"
 #include "format/format.h"
 #include "pass/fold/lend.h"
+#include "pass/fold/segment.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -151,6 +152,8 @@ static bool call_end(struct calls *w, struct pair_stack *s, uint32_t track,
 	struct call_stat *st;
 
 	walk_credit(s, f, e.ts);
+	if (unlikely(w->segment) && !s->n)
+		segment_credit(s, length);
 	if ((f->flags & PAIR_MISSING) || ((f->flags & PAIR_SCHED) && w->by != CALLS_BY_FUNCTION))
 		return true;
 	if (!stat_retrack(w, key, track))
@@ -222,7 +225,7 @@ static bool sample_step(struct calls *w, const struct spur_event *row)
 }
 
 /* The slow path: any row, in full. */
-static __attribute__((noinline)) bool calls_step(struct calls *w, const struct spur_event *row)
+__attribute__((noinline)) bool calls_step(struct calls *w, const struct spur_event *row)
 {
 	struct pair_stack *s = pair_stack(&w->pair, row->track);
 	const struct pair_frame *f;
@@ -234,6 +237,12 @@ static __attribute__((noinline)) bool calls_step(struct calls *w, const struct s
 		return sample_step(w, row);
 	if (!s)
 		return false;
+	if (unlikely(w->segment)) {
+		const enum segment_row took = segment_take(w, s, row);
+
+		if (took != SEGMENT_OWN)
+			return took == SEGMENT_TAKEN;
+	}
 	/* Calls that an outer END implies ended have no end of their own. */
 	if ((w->want & CALLS_ENDED) && pair_is_by_class(row)) {
 		inner = *row;
@@ -504,19 +513,23 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 	return true;
 }
 
+/* Notes an id, of which `id` has all bits inverted. */
+static inline bool id_note(struct calls *w, size_t cls, uint64_t id)
+{
+	if (unlikely(cls >= w->nids) &&
+	    !mem_grow((void **)&w->ids, &w->nids, cls + 1, sizeof(*w->ids), KEY_LIMIT))
+		return false;
+	if (w->ids[cls] < id)
+		w->ids[cls] = id;
+	return true;
+}
+
 static bool calls_ids(struct calls *w, const struct spur_event *rows, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		const uint32_t cls = rows[i].cls;
-
-		if (rows[i].kind != SPUR_BEGIN && rows[i].kind != SPUR_SPAN)
-			continue;
-		if (cls >= w->nids && !mem_grow((void **)&w->ids, &w->nids, (size_t)cls + 1,
-						sizeof(*w->ids), KEY_LIMIT))
+	for (size_t i = 0; i < n; i++)
+		if ((rows[i].kind == SPUR_BEGIN || rows[i].kind == SPUR_SPAN) &&
+		    !id_note(w, rows[i].cls, ~rows[i].id))
 			return false;
-		if (w->ids[cls] < ~rows[i].id)
-			w->ids[cls] = ~rows[i].id;
-	}
 	return true;
 }
 
@@ -537,6 +550,8 @@ static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
 
 	if (unlikely(w->lent) && !calls_take_back(w))
 		return false;
+	if (unlikely(w->segment) && w->segment->odd)
+		return true;
 	if ((w->want & CALLS_IDS) && !calls_ids(w, rows, n))
 		return false;
 	w->rows += n;
@@ -575,6 +590,16 @@ static bool call_drop(struct calls *w, uint32_t track, const struct pair_frame *
 struct call_stat *calls_stat(struct calls *w, uint32_t key)
 {
 	return stat_room(w, key) ? &w->stats[key] : NULL;
+}
+
+bool calls_begin(struct calls *w)
+{
+	return calls_feed_begin(w, NULL);
+}
+
+uint32_t calls_head(const struct calls *w, uint32_t key)
+{
+	return key_head(w, key);
 }
 
 bool calls_open(struct calls *w, uint32_t key, uint32_t track)
@@ -616,6 +641,11 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 	pair_clear(&w->pair);
 	parked_free(&w->parked);
 	return true;
+}
+
+bool calls_end(struct calls *w)
+{
+	return calls_feed_end(w, NULL);
 }
 
 /* Frees what is needed only while feeds are read. */
@@ -724,6 +754,18 @@ static bool stat_move(struct calls *w, uint32_t to, struct calls *worker, uint32
 	return spread_move(w, &st->spread, worker, add.spread) && open_move(w, to, worker, from);
 }
 
+bool calls_move(struct calls *w, struct calls *from)
+{
+	w->rows += from->rows;
+	for (uint32_t key = 0; key < from->nstats; key++)
+		if (!stat_is_empty(&from->stats[key]) && !stat_move(w, key, from, key))
+			return false;
+	for (size_t cls = 0; cls < from->nids; cls++)
+		if (from->ids[cls] && !id_note(w, cls, from->ids[cls]))
+			return false;
+	return true;
+}
+
 bool calls_join(struct calls *workers, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -746,11 +788,18 @@ enum spur_status calls_run(struct pass_env *env, enum calls_by by, unsigned want
 	static const struct pipe_fold fold = { .feed_begin = calls_feed_begin,
 					       .rows = calls_rows,
 					       .feed_end = calls_feed_end,
-					       .sink = calls_lend };
+					       .sink = calls_lend,
+					       .part_new = segment_new,
+					       .part_join = segment_join,
+					       .part_end = segment_end_feed,
+					       .part_free = segment_free };
+	struct pipe_options opt = env->pipe;
 	enum spur_status st;
 	void **states;
 
-	*n = pipe_workers(env->trace, &env->pipe);
+	if (by == CALLS_BY_FUNCTION)
+		opt.parts = PIPE_PARTS_CALLS;
+	*n = pipe_workers(env->trace, &opt);
 	*workers = mem_array(*n, sizeof(**workers));
 	states = mem_array(*n, sizeof(*states));
 	if (!*workers || !states) {
@@ -761,7 +810,7 @@ enum spur_status calls_run(struct pass_env *env, enum calls_by by, unsigned want
 		(*workers)[i] = (struct calls){ .trace = env->trace, .by = by, .want = want };
 		states[i] = &(*workers)[i];
 	}
-	st = pipe_run_feeds(env->trace, &env->pipe, &fold, states);
+	st = pipe_run_feeds(env->trace, &opt, &fold, states);
 	mem_free(states);
 	for (unsigned i = 0; i < *n && st != SPUR_FAIL; i++)
 		st = calls_settle(&(*workers)[i]) ? st : SPUR_FAIL;

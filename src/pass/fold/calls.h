@@ -101,6 +101,7 @@ struct calls {
 	/* Where the reader sums calls of that track (lend.h); NULL: no feed could be lent it yet */
 	struct call_sink *sink;
 	bool lent; /* it has the open calls */
+	struct segment *segment; /* of a part that is folded before those before it; or NULL */
 	bool ending; /* what is popped now was open when the feed ended */
 	struct ends ends;
 	uint32_t key_track; /* whose key_now and key_until are */
