@@ -349,6 +349,9 @@ static void table_text(const struct table *t, const struct listing *list, size_t
 	size_t widths[TABLE_COLUMNS], at = 0;
 
 	text_widths(t, list, n, scratch, widths);
+	/* What could not be measured may be made now, and be wider. */
+	if (scratch->error)
+		return;
 	out_str(o, t->env.opt->color ? "\033[1m" : "");
 	for (size_t c = 0; c < t->nshown; c++) {
 		const char *name = t->columns[t->shown[c]].name;
