@@ -62,40 +62,68 @@ static void exit_before(const struct hook_call *taken, uint32_t kind)
 		hook_record(SPB_EXIT, 0, NULL, 0, taken->ticks);
 }
 
+/* The innermost call is none any more. */
+static void pop(struct hook_thread *t)
+{
+	struct hook_call *const c = t->top - 1;
+
+	if (c->key)
+		hook_key_set(t, c->before);
+	seam_fence();
+	c->key = 0;
+	seam_fence();
+	t->top = c;
+}
+
+/* Returns true if the innermost call has a record that stays. `recorded`: inside it, how many. */
+static bool unwind_one(struct hook_thread *t, uint64_t ticks, uint64_t recorded)
+{
+	const struct hook_call *const c = t->top - 1;
+	const struct hook_function *const f = function_of(c);
+	bool stays = false;
+	uint32_t kind;
+
+	if (c->what & HOOK_HIDDEN) {
+		t->stack->hidden--;
+		return false;
+	}
+	/* Behind a call that stays, none is the last record. */
+	if (recorded || !taken_back(c, f, ticks, &kind))
+		stays = true;
+	else
+		exit_before(c, kind);
+	if (f && f->plan->nconditions)
+		hook_keep_left(f, ticks - c->ticks, ticks);
+	return stays;
+}
+
 static void unwind(struct hook_thread *t, uint64_t n)
 {
 	const uint64_t ticks = hook_ticks();
 	uint64_t recorded = 0;
-	uint32_t kind;
 
 	for (; n; n--) {
-		const struct hook_call *const c = t->top - 1;
-		const struct hook_function *const f = function_of(c);
-
-		if (c->what & HOOK_HIDDEN)
-			t->stack->hidden--;
-		/* Behind a call that stays, none is the last record. */
-		else if (recorded || !taken_back(c, f, ticks, &kind))
+		if (t->top[-1].key && unwind_one(t, ticks, recorded))
 			recorded++;
-		else
-			exit_before(c, kind);
-		if (f && f->plan->nconditions && !(c->what & HOOK_HIDDEN))
-			hook_keep_left(f, ticks - c->ticks, ticks);
-		hook_key_set(t, c->before);
-		seam_fence();
-		t->top--;
+		pop(t);
 	}
 	if (recorded)
 		hook_record(SPB_UNWIND, 0, &recorded, SPB_WORD, ticks);
 }
 
-/* How many of the innermost calls are below `key`. */
+/*
+ * How many of the innermost calls are below `key`. An item that is not filled is the innermost call
+ * of a hook that was interrupted, or left by a jump: it has been passed if a call around it has.
+ */
 static uint64_t passed(const struct hook_thread *t, uint64_t key)
 {
 	const struct hook_call *c = t->top;
 
-	while (c > t->stack->base && c[-1].key < key)
-		c--;
+	if (key == EVERY_KEY)
+		return (uint64_t)(t->top - t->stack->base);
+	for (const struct hook_call *in = c; in > t->stack->base && in[-1].key < key; in--)
+		if (in[-1].key)
+			c = in - 1;
 	return (uint64_t)(t->top - c);
 }
 
@@ -316,9 +344,7 @@ static void call_close(struct hook_thread *t, const struct hook_regs *r)
 		if (f && f->plan->nconditions)
 			hook_keep_left(f, ticks - c->ticks, ticks);
 	}
-	hook_key_set(t, c->before);
-	seam_fence();
-	t->top--;
+	pop(t);
 	if (t->stack->alternate && t->top == t->stack->base)
 		hook_stack_back(t);
 }

@@ -172,6 +172,7 @@
 	mov	-28(%rax), %ecx
 	sub	$HOOK_CALL_SIZE, %rax
 	mov	%rcx, %fs:HOOK_SPAN(%rdx)
+	movl	$0, (%rax)
 	mov	%rax, %fs:HOOK_TOP(%rdx)
 	.endm
 
@@ -472,6 +473,7 @@ __cyg_profile_func_exit:
 	mov	-28(%rax), %ecx
 	sub	$HOOK_CALL_SIZE, %rax
 	mov	%rcx, %fs:HOOK_SPAN(%rdx)
+	movl	$0, (%rax)
 	mov	%rax, %fs:HOOK_TOP(%rdx)
 	xor	$1, %r11
 	js	2f

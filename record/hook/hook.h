@@ -33,7 +33,11 @@ static const uint64_t HOOK_LIST_FACTOR = UINT64_C(0x9E3779B97F4A7C15);
 
 /* A call that is open. */
 struct hook_call {
-	uint32_t key; /* its place: bytes above the low end of the stack */
+	/*
+	 * Its place: bytes above the low end of the stack. 0 in an item that is not in use: so one
+	 * that a hook has taken and not filled is no call to a handler that interrupts the hook.
+	 */
+	uint32_t key;
 	uint32_t before; /* key of the call around it; of the first one the stack's size */
 	uint64_t what; /* HOOK_BY_ADDRESS and an address, or the word of its ENTER record */
 	uint64_t ticks; /* when it was entered, if calls are timed */

@@ -236,6 +236,13 @@ static bool alternate_find(const struct hook_thread *t, uint64_t address, uint64
 
 /* --- the list --- */
 
+/* These items are not in use from here on. */
+static void calls_clear(struct hook_call *from, const struct hook_call *to)
+{
+	for (; from < to; from++)
+		from->key = 0;
+}
+
 /* The first item stays zero: enter.S looks at the innermost call, whether or not one is open. */
 static bool calls_map(struct hook_stack *s)
 {
@@ -269,6 +276,7 @@ static struct hook_stack *stack_add(uint64_t low, uint64_t high)
 	s->low = low;
 	s->high = high - low > STACK_MOST ? low + STACK_MOST : high;
 	s->key = s->high - s->low;
+	calls_clear(s->base, s->top);
 	s->top = s->base;
 	s->hidden = s->fiber = 0;
 	s->running = NULL;
@@ -583,12 +591,15 @@ void hook_stacks_begin(struct hook_thread *t)
 	lists_lock();
 	for (struct hook_stack *s = stacks; s; s = s->next)
 		if (s->running == t) {
+			if (s != t->stack)
+				calls_clear(s->base, s->top);
 			s->top = s->base;
 			s->key = s->high - s->low;
 			s->hidden = 0;
 		}
 	if (t->stack && t->top > t->stack->base) {
 		t->stack->base[0] = t->top[-1];
+		calls_clear(t->stack->base + 1, t->top);
 		t->stack->base[0].before = (uint32_t)t->stack->key;
 		t->top = t->stack->base + 1;
 	}
