@@ -231,6 +231,9 @@ void xray_profile_lane_end(struct xray_lane *l)
 		/* A track has no thread if there was no memory for one. */
 		if (!th || !paths_store(l, th))
 			__atomic_store_n(&l->x->failed, true, __ATOMIC_RELAXED);
+		/* What was made for a call that then had no path. */
+		if (th)
+			mem_free(th->open);
 	}
 	map64_free(&p->numbers);
 	mem_table_free(p->list, p->cap, sizeof(struct path));
