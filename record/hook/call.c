@@ -8,8 +8,6 @@
  */
 #include "hook.h"
 
-#include <signal.h>
-
 __thread struct hook_thread hook_here __attribute__((tls_model("initial-exec")));
 struct hook_settings hook_settings;
 uint32_t hook_switch = 1;
@@ -28,7 +26,6 @@ struct entry {
 
 enum opened { OPENED, SKIPPED, TAILED };
 
-enum { SIGNALS_SIZE = 8 };
 static const uint64_t EVERY_KEY = UINT64_MAX;
 
 /* --- the stack of open calls --- */
@@ -132,15 +129,14 @@ static uint64_t passed(const struct hook_thread *t, uint64_t key)
  */
 void hook_unwind(struct hook_thread *t, uint64_t key)
 {
-	const uint64_t all = UINT64_MAX;
 	const int kept = errno;
-	uint64_t before = 0;
+	uint64_t before;
 
 	if (!passed(t, key))
 		return;
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	before = hook_signals_block();
 	unwind(t, passed(t, key));
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	hook_signals_restore(before);
 	errno = kept;
 }
 
@@ -284,18 +280,13 @@ static void call_replace(struct hook_thread *t, const struct entry *e)
 	entered(e->function);
 }
 
-static enum opened call_open(struct hook_thread *t, struct entry *e)
+/* Opens the call on the stack that is the current one. */
+static enum opened call_settled(struct hook_thread *t, struct entry *e)
 {
-	uint64_t key, ticks;
+	const uint64_t key = e->place - t->low;
+	uint64_t ticks;
 	bool recorded;
 
-	mode_follow(t);
-	trigger(e->function);
-	if (!settle(t, e->place)) {
-		record_alone(e);
-		return SKIPPED;
-	}
-	key = e->place - t->low;
 	if (!e->inlined && t->top > t->stack->base && t->top[-1].key == key) {
 		if (e->moves && hook_is_thunk(*(uint64_t *)e->place)) {
 			call_replace(t, e);
@@ -323,6 +314,36 @@ static enum opened call_open(struct hook_thread *t, struct entry *e)
 		t->stack->hidden++;
 	}
 	return OPENED;
+}
+
+static enum opened call_open_here(struct hook_thread *t, struct entry *e)
+{
+	if (settle(t, e->place))
+		return call_settled(t, e);
+	record_alone(e);
+	return SKIPPED;
+}
+
+static enum opened call_open(struct hook_thread *t, struct entry *e)
+{
+	enum opened opened;
+	uint64_t before;
+	int kept;
+
+	mode_follow(t);
+	trigger(e->function);
+	if (e->place - t->low < t->size && !t->stack->alternate)
+		return call_open_here(t, e);
+	/*
+	 * Before the first call of a stack for signals is open, a handler that comes would find the
+	 * stack empty at its end, and go back to what was interrupted before.
+	 */
+	kept = errno;
+	before = hook_signals_block();
+	opened = call_open_here(t, e);
+	hook_signals_restore(before);
+	errno = kept;
+	return opened;
 }
 
 /* The innermost call ends. */

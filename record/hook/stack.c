@@ -36,8 +36,7 @@ static uint64_t fibers; /* so far */
 static pthread_key_t at_exit;
 static bool has_key;
 
-/* No handler runs from here on: one may need the lock that its thread has. */
-static uint64_t signals_block(void)
+uint64_t hook_signals_block(void)
 {
 	const uint64_t all = UINT64_MAX;
 	uint64_t before = 0;
@@ -46,7 +45,7 @@ static uint64_t signals_block(void)
 	return before;
 }
 
-static void signals_restore(uint64_t before)
+void hook_signals_restore(uint64_t before)
 {
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
 }
@@ -423,7 +422,7 @@ static void find(void *arg)
 	struct hook_stack *s;
 	bool alternate;
 
-	before = signals_block();
+	before = hook_signals_block();
 	alternate = alternate_find(t, c->address, &low, &high);
 	if (c->alternate && (!alternate || (t->stack && t->stack->alternate)))
 		goto end;
@@ -464,7 +463,7 @@ static void find(void *arg)
 	}
 	c->found = s;
 end:
-	signals_restore(before);
+	hook_signals_restore(before);
 	errno = kept;
 }
 
@@ -496,7 +495,7 @@ void hook_stack_back(struct hook_thread *t)
 
 	if (!to || (to->running && to->running != t))
 		return;
-	before = signals_block();
+	before = hook_signals_block();
 	if (t->stack == s && t->top == s->base) {
 		lists_lock();
 		s->before = NULL;
@@ -504,7 +503,7 @@ void hook_stack_back(struct hook_thread *t)
 		stack_load(t, to);
 		lists_unlock();
 	}
-	signals_restore(before);
+	hook_signals_restore(before);
 	errno = kept;
 }
 
@@ -521,7 +520,7 @@ static void grow(void *arg)
 
 	if (have >= CALLS_MOST)
 		return;
-	before = signals_block();
+	before = hook_signals_block();
 	p = mremap(s->base - 1, have * sizeof(*p), 4 * have * sizeof(*p), MREMAP_MAYMOVE);
 	if (p != MAP_FAILED) {
 		s->base = p + 1;
@@ -529,7 +528,7 @@ static void grow(void *arg)
 		t->top = s->base + used;
 		c->found = true;
 	}
-	signals_restore(before);
+	hook_signals_restore(before);
 	errno = kept;
 }
 
@@ -544,7 +543,7 @@ bool hook_stack_grow(struct hook_thread *t)
 void hook_stack_fiber(uint64_t low, uint64_t size)
 {
 	const uint64_t high = low + size;
-	const uint64_t before = signals_block();
+	const uint64_t before = hook_signals_block();
 	struct hook_stack *s, *same = NULL;
 
 	lists_lock();
@@ -561,13 +560,13 @@ void hook_stack_fiber(uint64_t low, uint64_t size)
 		s->fiber = ++fibers;
 	}
 	lists_unlock();
-	signals_restore(before);
+	hook_signals_restore(before);
 }
 
 void hook_stack_drop(struct hook_thread *t)
 {
 	/* A handler that comes later finds a thread that has recorded nothing yet. */
-	const uint64_t before = signals_block();
+	const uint64_t before = hook_signals_block();
 
 	lists_lock();
 	stack_save(t);
@@ -581,12 +580,12 @@ void hook_stack_drop(struct hook_thread *t)
 	if (has_slow_memory(t))
 		munmap(t->slow_memory - PAGE, t->slow_size + 2 * PAGE);
 	t->slow_memory = t->slow_stack = NULL;
-	signals_restore(before);
+	hook_signals_restore(before);
 }
 
 void hook_stacks_begin(struct hook_thread *t)
 {
-	const uint64_t before = signals_block();
+	const uint64_t before = hook_signals_block();
 
 	lists_lock();
 	for (struct hook_stack *s = stacks; s; s = s->next)
@@ -605,7 +604,7 @@ void hook_stacks_begin(struct hook_thread *t)
 	}
 	t->recording = hook_recording;
 	lists_unlock();
-	signals_restore(before);
+	hook_signals_restore(before);
 }
 
 /* In the child of fork() there are no other threads, one of which may have had the lock. */

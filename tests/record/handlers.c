@@ -1,6 +1,6 @@
 /*
  * Signal handlers come anywhere, on the thread's stack or on an alternate one, and have large
- * frames: handlers MILLISECONDS plain|alternate. Prints how often each function was called.
+ * frames: handlers MILLISECONDS plain|alternate|both. Prints how often each function was called.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -72,9 +72,9 @@ int main(int argc, char **argv)
 	sigaction(SIGUSR2, &on_stack, NULL);
 	signal(SIGALRM, on_end);
 	ualarm(argc > 1 ? (unsigned)atoi(argv[1]) * 1000 : 100000, 0);
-	if (argc < 3 || strcmp(argv[2], "plain") == 0)
+	if (argc < 3 || strcmp(argv[2], "alternate") != 0)
 		timer(SIGUSR1, 70000);
-	if (argc < 3 || strcmp(argv[2], "alternate") == 0)
+	if (argc < 3 || strcmp(argv[2], "plain") != 0)
 		timer(SIGUSR2, 110000);
 	while (!ended)
 		fib(12);
