@@ -163,7 +163,7 @@ struct hook_stack {
 	struct hook_stack *before; /* of an alternate one: that was interrupted */
 };
 
-/* No handler runs in the thread from here on. Returns what hook_signals_restore() is to be given. */
+/* No handler runs in the thread from here on. Returns what hook_signals_restore() takes. */
 HOOK uint64_t hook_signals_block(void);
 HOOK void hook_signals_restore(uint64_t before);
 
