@@ -4,10 +4,6 @@
  */
 #include "hook.h"
 
-#include <signal.h>
-
-enum { SIGNALS_SIZE = 8 };
-
 uint32_t hook_recording;
 
 struct page_call {
@@ -24,13 +20,11 @@ struct page_call {
 static void chunk_take(void *arg)
 {
 	struct page_call *const c = arg;
-	const uint64_t all = UINT64_MAX;
 	const int kept = errno;
-	uint64_t before = 0;
+	const uint64_t before = hook_signals_block();
 
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
 	c->got = spur_trace_page(c->at, c->size);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	hook_signals_restore(before);
 	errno = kept;
 }
 

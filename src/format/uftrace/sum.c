@@ -43,7 +43,7 @@ static __attribute__((noinline)) const uint8_t *sum_block(struct summing *s, con
 {
 	struct addr_cache *const cache = s->uf->cache;
 	struct call_sink *const k = s->k;
-	const struct addr_slot *slots = cache->slots;
+	const struct addr_slot *slots = cache->slots, *slot;
 	const uint64_t mult = cache->mult, stop = s->stop;
 	struct sink_call *call = k->ended;
 	uint16_t *open = k->open, *head = k->head;
@@ -58,7 +58,6 @@ static __attribute__((noinline)) const uint8_t *sum_block(struct summing *s, con
 		const uint32_t exit = w & 1, d = w >> DEPTH_SHIFT & DEPTH_MASK;
 		uint32_t *const recent = &cache->recent[d % RECENT];
 		uint32_t index = (uint32_t)(addr * mult >> shift), cls;
-		const struct addr_slot *slot;
 
 		source_ahead(p, 0);
 		if (__builtin_expect((w & ORDINARY_MASK) != MAGIC_BITS, 0) ||

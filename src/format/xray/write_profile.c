@@ -228,7 +228,7 @@ void xray_profile_lane_end(struct xray_lane *l)
 	while (l->x->target == XRAY_TO_PROFILE && (slot = map64_next(&l->by_track, &i))) {
 		struct xray_out_thread *th = (struct xray_out_thread *)(uintptr_t)slot->value;
 
-		/* A track has no thread if there was no memory for one. */
+		/* NULL: memory for the track's thread was refused. */
 		if (!th || !paths_store(l, th))
 			__atomic_store_n(&l->x->failed, true, __ATOMIC_RELAXED);
 		/* What was made for a call that then had no path. */
