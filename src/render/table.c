@@ -137,14 +137,21 @@ struct sorter {
 	struct out *a, *b;
 };
 
+/* Makes it ready for another text, unless one could not be made: then the table fails. */
+static void scratch_clear(struct out *scratch)
+{
+	if (!scratch->error)
+		out_clear(scratch);
+}
+
 static int text_order(const struct sorter *s, const void *x, const void *y, int column)
 {
 	const struct table *t = s->table;
 	size_t n;
 	int c;
 
-	out_clear(s->a);
-	out_clear(s->b);
+	scratch_clear(s->a);
+	scratch_clear(s->b);
 	t->text(t->self, x, column, s->a);
 	t->text(t->self, y, column, s->b);
 	n = s->a->len < s->b->len ? s->a->len : s->b->len;
@@ -303,7 +310,8 @@ static void cell_plain(const struct table *t, const void *row, int column, struc
 	}
 }
 
-static void text_widths(const struct table *t, const struct listing *list, size_t n,
+/* Returns false if a cell could not be made: made later, it could be wider. */
+static bool text_widths(const struct table *t, const struct listing *list, size_t n,
 			struct out *scratch, size_t *widths)
 {
 	for (size_t c = 0; c < t->nshown; c++) {
@@ -311,12 +319,15 @@ static void text_widths(const struct table *t, const struct listing *list, size_
 		for (size_t i = 0; i < n; i++) {
 			size_t w;
 
-			out_clear(scratch);
+			scratch_clear(scratch);
 			cell_plain(t, listed(list, i), t->shown[c], scratch);
+			if (scratch->error)
+				return false;
 			w = cell_width(scratch->buf, scratch->len);
 			widths[c] = w > widths[c] ? w : widths[c];
 		}
 	}
+	return true;
 }
 
 /*
@@ -348,9 +359,7 @@ static void table_text(const struct table *t, const struct listing *list, size_t
 	struct out *o = t->env.out;
 	size_t widths[TABLE_COLUMNS], at = 0;
 
-	text_widths(t, list, n, scratch, widths);
-	/* What could not be measured may be made now, and be wider. */
-	if (scratch->error)
+	if (!text_widths(t, list, n, scratch, widths))
 		return;
 	out_str(o, t->env.opt->color ? "\033[1m" : "");
 	for (size_t c = 0; c < t->nshown; c++) {
@@ -362,7 +371,7 @@ static void table_text(const struct table *t, const struct listing *list, size_t
 	for (size_t i = 0; i < n; i++) {
 		at = 0;
 		for (size_t c = 0; c < t->nshown; c++) {
-			out_clear(scratch);
+			scratch_clear(scratch);
 			cell_plain(t, listed(list, i), t->shown[c], scratch);
 			text_cell(t, c, scratch->buf, scratch->len, widths[c], &at);
 		}
@@ -383,7 +392,7 @@ static void cell_data(const struct table *t, const void *row, int column, struct
 	struct table_value v;
 
 	if (kind == TABLE_TEXT) {
-		out_clear(scratch);
+		scratch_clear(scratch);
 		t->text(t->self, row, column, scratch);
 		(json ? out_json : out_csv)(o, scratch->buf, scratch->len);
 		return;

@@ -7,7 +7,9 @@ import os
 
 from harness import core
 
-SECONDS, TOTAL = 0.1, 0.5  # of one command, of all commands of a script
+# Of one command, of all commands of a script. ALLOC_SECONDS=60 tries every allocation of almost every command, which takes an hour.
+SECONDS = float(os.environ.get("ALLOC_SECONDS", 0.1))
+TOTAL = 5 * SECONDS
 # Tests whose commands take long, wait for others, or record, which gives another file each time: what they run is tried by the rest.
 SLOW = ("record-", "live", "follow", "async", "progress", "ten-thousand-tasks", "ctf-many-classes", "memory-bounded", "ctf-bombs", "interrupt",
         "background", "install-deps", "example-", "pager", "ctf-sparse-stream", "ctf-slow-search", "view-")
@@ -22,7 +24,7 @@ def one(t, name):
         env = {"SPUR": faulty, "FAULTY_SPUR": os.path.join(t.build, "tests", "spur-faults"), "FAULTY_LOG": log,
                "FAULTY_SECONDS": str(SECONDS), "FAULTY_TOTAL": str(TOTAL), "TESTS": t.tests, "EXAMPLES": "", "BUILD": t.build, "SPUR_TRACES": t.traces,
                "SANITIZED": "1" if t.args.sanitized else ""}
-        t.run(["sh", os.path.join(case, "cmd")], cwd=work, env=env, timeout=300, limit=False)
+        t.run(["sh", os.path.join(case, "cmd")], cwd=work, env=env, timeout=300 + 2 * TOTAL, limit=False)
         lines = (core.read(log) or b"").decode("utf-8", "replace").splitlines()
     wrong = [line for line in lines if not line.startswith("tried ")]
     t.verdict("alloc/" + name, "; ".join(wrong[:3]) or None, "\n".join(wrong))
@@ -37,6 +39,9 @@ def enough(t, names):
 
 
 def run(t):
+    if not os.path.exists(os.path.join(t.build, "tests", "spur-faults")):
+        t.fail("alloc", "there is no spur-faults: make test-programs")
+        return
     names = [n for n in sorted(os.listdir(os.path.join(t.tests, "cli"))) if t.wanted("alloc/" + n) and not n.startswith(SLOW)]
     for n in names:
         t.later(one, n)
