@@ -34,6 +34,15 @@ void out_free(struct out *o); /* flushes nothing */
 bool out_grow(struct out *o, size_t more); /* slow path of out_room() */
 /* Empties a memory buffer, keeping its capacity. */
 void out_clear(struct out *o);
+/*
+ * Takes back what was appended from `len` on, nothing of which was flushed. After an error there is
+ * nothing to take back, and no room.
+ */
+static inline void out_cut(struct out *o, size_t len)
+{
+	if (!o->error)
+		o->len = len;
+}
 
 /*
  * Returns room for `n` more bytes (n <= 1 MiB), or NULL after an error. The caller then adds the

@@ -486,7 +486,8 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 				  bool *reader_left)
 {
 	struct pass_env *env = &r->env;
-	bool keep = st != SPUR_FAIL && !(r->request->strict && env->lost) &&
+	/* Where an allocation failed, an answer may lack names or rows. */
+	bool keep = st != SPUR_FAIL && !mem_failures_all() && !(r->request->strict && env->lost) &&
 		    !(env->trace && trace_over_limit(env->trace)) &&
 		    !((o->is_dir || r->request->is_copy) && signals_stop);
 

@@ -51,7 +51,7 @@ static bool line_out(void *self, const uint32_t *path, size_t n)
 	const uint64_t value = f->calls ? node->calls : node->self;
 	struct out *o = f->stacks.write->out;
 
-	f->path.len = f->lengths[n - 1];
+	out_cut(&f->path, f->lengths[n - 1]);
 	if (n > 1)
 		out_char(&f->path, ';');
 	name_out(f, stacks_frame(&f->stacks, node->what).name, &f->path);

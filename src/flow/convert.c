@@ -458,7 +458,7 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 		       ends_rows(&l->ends, rows, n);
 	}
 	out_part(&l->held, text, begun, text->len);
-	text->len = begun;
+	out_cut(text, begun);
 	return !l->held.error && ends_rows(&l->ends, rows, n);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "pass/diff.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -332,8 +333,10 @@ static void out_path(const struct diff *d, const struct diff_row *row, struct ou
 	size_t n = 0, cap = 0;
 
 	for (uint32_t at = row->node; at; at = nodes[at].parent) {
-		if (!mem_grow((void **)&up, &cap, n + 1, sizeof(*up), SIZE_MAX / 2))
+		if (!mem_grow((void **)&up, &cap, n + 1, sizeof(*up), SIZE_MAX / 2)) {
+			o->error = ENOMEM;
 			break;
+		}
 		up[n++] = at;
 	}
 	while (n--) {

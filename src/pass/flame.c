@@ -74,7 +74,7 @@ static bool folded_enter(void *self, uint32_t id, size_t depth, bool last)
 
 		out_str(&f->path, ";(deeper)");
 		folded_line(f, f->weights[id] - n->self);
-		f->path.len = len;
+		out_cut(&f->path, len);
 	}
 	return !f->env->out->error && !f->path.error && !f->name.error;
 }
@@ -85,7 +85,7 @@ static bool folded_leave(void *self, uint32_t id, size_t depth)
 
 	(void)id;
 	if (depth <= FOLDED_DEPTH)
-		f->path.len = f->lengths[depth];
+		out_cut(&f->path, f->lengths[depth]);
 	return true;
 }
 

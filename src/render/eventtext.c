@@ -272,7 +272,7 @@ static inline bool args_quick(const struct event_lane *l, const struct event_row
 		out_to(o, put_text(w, close, strlen(close)));
 		return true;
 	}
-	o->len = o->error ? o->len : from;
+	out_cut(o, from);
 	return false;
 }
 

@@ -361,7 +361,7 @@ bool line_write(struct line_pen *pen, const struct line_at *at, struct out *o)
 		return false;
 	w = line_steps(&r, at->p, w);
 	if (unlikely(!w)) {
-		o->len = o->error ? o->len : from;
+		out_cut(o, from);
 		return false;
 	}
 	out_to(o, w);

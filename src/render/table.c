@@ -137,11 +137,10 @@ struct sorter {
 	struct out *a, *b;
 };
 
-/* Makes it ready for another text, unless one could not be made: then the table fails. */
+/* Unlike out_clear(), keeps the error of a text that could not be made: the table fails. */
 static void scratch_clear(struct out *scratch)
 {
-	if (!scratch->error)
-		out_clear(scratch);
+	scratch->len = 0;
 }
 
 static int text_order(const struct sorter *s, const void *x, const void *y, int column)

@@ -180,6 +180,9 @@ static void page_make(struct table *t, size_t column)
 	struct out *o = &t->page;
 
 	out_clear(o);
+	t->failed |= c->values.error || c->present.error || c->dictionary.error;
+	if (t->failed)
+		return; /* there are fewer values than rows */
 	if (t->defs[column].optional) {
 		fixed_out(o, 0, 4);
 		packed_out(o, (const uint8_t *)c->present.buf, t->rows, 1, 1);
@@ -194,7 +197,7 @@ static void page_make(struct table *t, size_t column)
 	} else {
 		out_bytes(o, c->values.buf, c->values.len);
 	}
-	t->failed |= o->error || c->values.error || c->present.error || c->dictionary.error;
+	t->failed |= o->error != 0;
 }
 
 /* --- metadata --- */

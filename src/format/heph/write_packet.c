@@ -173,7 +173,7 @@ static void attr_label(struct heph_writer *w, const char *label)
 	out_str(&w->path, ".label");
 	attr_head(w, HEPH_STRING);
 	heph_put_text(w, label, strlen(label));
-	w->path.len = at;
+	out_cut(&w->path, at);
 }
 
 /* A scalar that attributes have no type for. SPEC heph/written-types */
@@ -218,7 +218,7 @@ static void put_members(struct heph_writer *w, const struct spur_value *v, unsig
 		else
 			out_u64(&w->path, i);
 		put_value(w, item, depth + 1);
-		w->path.len = at;
+		out_cut(&w->path, at);
 	}
 }
 

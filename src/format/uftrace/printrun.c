@@ -1,6 +1,8 @@
 /* Runs compiled print formats over records: C's arithmetic, and printk's conversions. */
 #include "format/uftrace/printfmt.h"
 
+#include <assert.h>
+
 enum value_kind {
 	VALUE_UNKNOWN,
 	VALUE_INT,
@@ -510,8 +512,12 @@ struct conversion {
 static void fit_text(const struct run *r, const struct conversion *c, size_t start)
 {
 	struct out *o = r->out;
-	size_t len = o->len - start, pad;
+	size_t len, pad;
 
+	if (o->error)
+		return;
+	assert(o->len >= start);
+	len = o->len - start;
 	if (c->prec >= 0 && len > (size_t)c->prec) {
 		o->len = start + (size_t)c->prec;
 		len = (size_t)c->prec;
@@ -898,7 +904,7 @@ static void convert(const struct run *r, const struct print_op *op)
 	       : op->conv == 's' ? convert_string(r, &c, &v)
 				 : convert_number(r, &c, &v);
 	if (!done) {
-		r->out->len = start;
+		out_cut(r->out, start);
 		put_unknown(r, op);
 	}
 }

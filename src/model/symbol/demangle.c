@@ -48,7 +48,7 @@ static bool full_run(struct out *o, const char *name, size_t len, int flags)
 		return false;
 	ok = rust_demangle_callback(name, flags, full_put, &f) != 0;
 	if (!ok) {
-		o->len = base;
+		out_cut(o, base);
 		ok = cplus_demangle_v3_callback(name, flags, full_put, &f) != 0;
 	}
 	return ok && o->len > base;
@@ -65,7 +65,7 @@ static bool name_run(struct out *o, const char *name, size_t len)
 
 	if (!full_run(o, name, len, DMGL_PARAMS | DMGL_ANSI))
 		return false;
-	o->len = base;
+	out_cut(o, base);
 	if (!full_run(o, name, len, DMGL_ANSI))
 		return false;
 	/* Rust names have no such suffix, or it is shown. */
@@ -139,7 +139,7 @@ static bool name_form(struct out *o, const char *name, size_t len)
 	out_bytes(o, name, prefix);
 	if (full_form(o, name + prefix, len - prefix, DEMANGLE_NAME))
 		return true;
-	o->len = base;
+	out_cut(o, base);
 	return simple_form(o, name, len);
 }
 
@@ -158,7 +158,7 @@ void demangle(struct out *o, const char *name, size_t len, enum demangle_form fo
 	}
 	if (ok || o->error)
 		return;
-	o->len = base;
+	out_cut(o, base);
 	out_bytes(o, name, len);
 }
 

@@ -6,6 +6,7 @@
  * Events are ordered and told their distance from the one before on one thread; lines are made on
  * all.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -192,6 +193,13 @@ static void piece_begin(struct pen *pen, struct piece *piece, const void *key)
 	piece->at = pen->text.len;
 }
 
+/* A text that could not be kept has no length any more; pretty_render() tells of it. */
+static void piece_end(const struct pen *pen, struct piece *piece)
+{
+	assert(pen->text.error || pen->text.len >= piece->at);
+	piece->len = pen->text.error ? 0 : (uint32_t)(pen->text.len - piece->at);
+}
+
 static const struct ctf_env *env_of(const struct ctf_meta *m, const char *key)
 {
 	for (size_t i = 0; i < m->nenv; i++)
@@ -303,7 +311,7 @@ static const struct piece *event_piece(struct pen *pen, const struct spur_event 
 	if (piece->key != at->event) {
 		piece_begin(pen, piece, at->event);
 		make_heading(pen->p, at, &pen->text);
-		piece->len = (uint32_t)(pen->text.len - piece->at);
+		piece_end(pen, piece);
 	}
 	return piece;
 }
@@ -342,7 +350,7 @@ static const struct piece *packet_piece(struct pen *pen, const struct spur_event
 		piece->stream = row->stream;
 		piece->packet = at->packet;
 		make_packet(pen, row, at->class->class->packet_context);
-		piece->len = (uint32_t)(pen->text.len - piece->at);
+		piece_end(pen, piece);
 	}
 	return piece;
 }
@@ -408,7 +416,7 @@ static __attribute__((noinline)) void make_head(struct pen *pen, const struct sp
 	make_packet(pen, row, at.class->class->packet_context);
 	if (text->len > name && line_items(line->line))
 		out_literal(text, ", ");
-	head->len = (uint32_t)(text->len - head->at);
+	piece_end(pen, head);
 }
 
 static inline const struct piece *head_piece(struct pen *pen, const struct spur_event *row,
@@ -468,7 +476,7 @@ static bool out_quick(struct pen *pen, const struct spur_event *row)
 		out_when(pen, row);
 	out_piece(pen, head);
 	if (!line_write(pen->lines, &line, pen->o)) {
-		pen->o->len = pen->o->error ? pen->o->len : from;
+		out_cut(pen->o, from);
 		return false;
 	}
 	out_literal(pen->o, "\n");

@@ -169,7 +169,7 @@ static enum spur_status replay_lines(struct replay *r, struct pass_env *env)
 		return err_nomem(env->err);
 	/* Without any record uftrace leaves out the heading, but not the end of its line. */
 	if (!r->s.started && !flat && env->out->len == head && head > before) {
-		env->out->len = before;
+		out_cut(env->out, before);
 		out_char(env->out, '\n');
 	}
 	out_remaining(r, env->out);

@@ -129,7 +129,7 @@ static bool print_flame(const struct forest *f, struct pass_env *env)
 				SIZE_MAX / sizeof(*ends));
 		if (!good)
 			break;
-		path.len = ends[n->depth - 1];
+		out_cut(&path, ends[n->depth - 1]);
 		if (n->depth > 1)
 			out_char(&path, ';');
 		out_name(f, &path, n->name);
