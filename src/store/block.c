@@ -287,7 +287,7 @@ static void selves_pack(struct packer *k, const struct slot *items, uint32_t n)
 }
 
 static void columns_pack(struct packer *k, const struct spur_trace *trace, const struct slot *items,
-			 uint32_t n, int64_t start)
+			 uint32_t n, int64_t start, bool counter)
 {
 	const struct slot_rare d = rare_differences(items, n);
 	uint64_t v[STORE_BLOCK];
@@ -315,11 +315,13 @@ static void columns_pack(struct packer *k, const struct spur_trace *trace, const
 	RARE(STORE_END_FLAGS, end_flags);
 	RARE(STORE_END_LABEL, end_label);
 	RARE(STORE_END_NARGS, end_nargs);
-	RARE(STORE_END_OFF, end_off);
+	if (!counter)
+		RARE(STORE_END_OFF, end_off);
 	RARE(STORE_END_LEN, end_len);
 	RARE(STORE_END_STREAM, end_stream);
 	RARE(STORE_END_ID, end_id);
-	RARE(STORE_VALUE, value);
+	if (counter)
+		RARE(STORE_VALUE, value);
 	GATHER(v, items, n, s->self != s->dur);
 	packer_add(k, STORE_OUTER, v, n);
 	RARE(STORE_INNER, inner);
@@ -343,7 +345,7 @@ uint32_t block_make(uint8_t *to, const struct spur_trace *trace, enum store_lane
 	else
 		level1_values(&k, kind, items, n, node);
 	store16(to + 6, 0, false);
-	columns_pack(&k, trace, items, n, node->start);
+	columns_pack(&k, trace, items, n, node->start, !kind_has_spans(kind));
 	store32(to, k.mask, false);
 	store16(to + 4, (uint16_t)(k.at - to), false);
 	memcpy(k.at, data, (size_t)(k.data - data));

@@ -96,6 +96,7 @@ struct store_worker {
 	struct lane_sums *idle_sums; /* of no lane */
 	uint32_t nsums; /* those of lanes and the idle ones */
 	struct idle_buffer *idle_buffers; /* of BUFFER_FIRST items */
+	size_t nidle; /* their number */
 	size_t buffered; /* bytes of all lanes' buffers */
 	size_t buffered_least; /* of them after the last flush: what open items need */
 	uint32_t feed; /* id of the one at hand */
@@ -116,7 +117,8 @@ struct idle_buffer {
 };
 
 enum {
-	BUFFER_FIRST = 4, /* items of a lane's first buffer */
+	BUFFER_FIRST = 1, /* items of a lane's first buffer */
+	IDLE_KEPT = 1024, /* idle buffers that are not used for other things */
 	OUT_BYTES = 256 << 10,
 	BUFFERED_MAX = 16 << 20,
 	SUMS_BYTES = STORE_SUMS_MOST * sizeof(struct store_label_sum)
@@ -127,7 +129,9 @@ enum {
 /* Returns the lane of the worker's track at a depth, made if needed; NULL if out of memory. */
 struct growing_lane *lane_at(struct store_worker *k, uint32_t track, size_t depth);
 /* Returns the lane of a counter, made if needed; NULL if out of memory. */
-struct growing_lane *lane_of_series(struct store_worker *k, const struct growing_lane *key);
+struct growing_lane *lane_of_series(struct store_worker *k, const struct series *key);
+/* Makes the lane's tree if it has none. Returns false if out of memory. */
+bool lane_tree_make(struct store_worker *k, struct growing_lane *l);
 /* Makes room for one more item. Returns false if out of memory, or if writing fails. */
 bool lane_room(struct store_worker *k, struct growing_lane *l);
 /* Makes a block of the lane's items, if it has any. The open one after them becomes the first. */
@@ -182,7 +186,6 @@ static inline void slot_begin(struct slot *s, const struct spur_event *row, uint
 	s->label = row->cls;
 	s->len = row->len;
 	s->rare.id = row->id;
-	s->rare.value = 0;
 	s->rare.stream = row->stream;
 	s->rare.marks = (uint16_t)(row->kind | marks << MARKS_SHIFT);
 	s->rare.kind = row->kind;

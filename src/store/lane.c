@@ -47,6 +47,16 @@ void slabs_free(struct slabs *s)
 
 /* --- nodes --- */
 
+/* Takes one of the idle buffers. Requires that there is one. */
+static struct slot *buffer_take(struct store_worker *k)
+{
+	struct idle_buffer *idle = k->idle_buffers;
+
+	k->idle_buffers = idle->next;
+	k->nidle--;
+	return (struct slot *)(void *)idle;
+}
+
 /* SPEC store/nodes */
 static struct store_node node_join(enum store_lane_kind kind, const struct store_node *of)
 {
@@ -85,6 +95,8 @@ static struct store_node *list_place(struct slabs *s, struct node_list *l, uint6
 	const unsigned page = 63 - (unsigned)__builtin_clzll(i + 1);
 	uint64_t run;
 
+	if (page >= NODE_PAGES)
+		return NULL;
 	if (!l->pages[page]) {
 		struct store_node *nodes = slabs_alloc(s, sizeof(*nodes) << page);
 
@@ -93,12 +105,40 @@ static struct store_node *list_place(struct slabs *s, struct node_list *l, uint6
 	return l->pages[page] ? node_list_at(l, i, &run) : NULL;
 }
 
-static struct node_list *lane_level(struct slabs *s, struct growing_lane *l, unsigned level)
+bool lane_tree_make(struct store_worker *k, struct growing_lane *l)
 {
-	if (!l->levels[level])
-		__atomic_store_n(&l->levels[level], slabs_alloc(s, sizeof(struct node_list)),
+	if (!l->tree)
+		__atomic_store_n(&l->tree, slabs_alloc(&k->slabs, sizeof(*l->tree)),
 				 __ATOMIC_RELEASE);
-	return l->levels[level];
+	return l->tree;
+}
+
+static struct node_list *lane_level(struct store_worker *k, struct growing_lane *l, unsigned level)
+{
+	if (!lane_tree_make(k, l))
+		return NULL;
+	if (!l->tree->levels[level])
+		__atomic_store_n(&l->tree->levels[level],
+				 slabs_alloc(&k->slabs, sizeof(struct node_list)),
+				 __ATOMIC_RELEASE);
+	return l->tree->levels[level];
+}
+
+/* Returns the place of the node of the lane's next block; NULL if out of memory. */
+static struct store_node *block_place(struct store_worker *k, struct growing_lane *l)
+{
+	struct node_list *list;
+
+	if (l->made) {
+		list = lane_level(k, l, 0);
+		return list ? list_place(&k->slabs, list, l->made) : NULL;
+	}
+	/* Where a deep stack ends, each lane gives a buffer back and needs a node. */
+	if (!l->first && k->nidle > IDLE_KEPT)
+		l->first = (struct store_node *)(void *)buffer_take(k);
+	if (!l->first)
+		l->first = slabs_alloc(&k->slabs, sizeof(*l->first));
+	return l->first;
 }
 
 /*
@@ -109,28 +149,29 @@ static bool lane_publish(struct store_worker *k, const struct pending_block *p, 
 {
 	struct growing_lane *l = p->lane;
 
-	for (unsigned level = 0;; level++) {
-		struct node_list *list = l->levels[level], *up;
-		const uint64_t count = list->count + 1;
+	uint32_t count = l->count + 1;
+
+	__atomic_store_n(&l->count, count, __ATOMIC_RELEASE);
+	for (unsigned level = 1; count % STORE_FAN == 0 && level < NODE_LEVELS; level++) {
+		struct node_list *const list = lane_level(k, l, level);
 		struct store_node of[STORE_FAN], *to;
 		uint64_t run;
 
-		__atomic_store_n(&list->count, count, __ATOMIC_RELEASE);
-		if (count % STORE_FAN || level + 1 == NODE_LEVELS)
-			return true;
-		for (unsigned i = 0; i < STORE_FAN; i++)
-			of[i] = *node_list_at(list, count - STORE_FAN + i, &run);
-		up = lane_level(&k->slabs, l, level + 1);
-		to = up ? list_place(&k->slabs, up, up->count) : NULL;
+		to = list ? list_place(&k->slabs, list, list->count) : NULL;
 		if (!to)
 			return false;
+		for (unsigned i = 0; i < STORE_FAN; i++)
+			of[i] = *growing_node(l, level - 1, count - STORE_FAN + i, &run);
 		*to = node_join(l->kind, of);
-		if (level + 1 == STORE_SUMS_LEVEL && p->sums_units) {
+		if (level == STORE_SUMS_LEVEL && p->sums_units) {
 			to->at = at + p->sums_at;
 			to->units = p->sums_units;
 			to->sum = p->sums_sum;
 		}
+		count = list->count + 1;
+		__atomic_store_n(&list->count, count, __ATOMIC_RELEASE);
 	}
+	return true;
 }
 
 bool worker_write(struct store_worker *k)
@@ -155,7 +196,9 @@ bool worker_write(struct store_worker *k)
 
 /* --- lanes --- */
 
-static struct growing_lane *lane_new(struct store_worker *k, struct growing_lane from)
+/* Makes a lane. `series`: of a counter, else NULL. */
+static struct growing_lane *lane_new(struct store_worker *k, struct growing_lane from,
+				     const struct series *series)
 {
 	struct growing_lane *l = slabs_alloc(&k->slabs, sizeof(*l));
 
@@ -163,7 +206,11 @@ static struct growing_lane *lane_new(struct store_worker *k, struct growing_lane
 		return NULL;
 	*l = from;
 	l->feed = k->feed;
-	return lane_level(&k->slabs, l, 0) && writer_add_lane(k->writer, l) ? l : NULL;
+	if (series && !lane_tree_make(k, l))
+		return NULL;
+	if (series)
+		l->tree->series = *series;
+	return writer_add_lane(k->writer, l) ? l : NULL;
 }
 
 struct growing_lane *lane_at(struct store_worker *k, uint32_t track, size_t depth)
@@ -176,9 +223,11 @@ struct growing_lane *lane_at(struct store_worker *k, uint32_t track, size_t dept
 			    sizeof(struct growing_lane *), t->nlanes ? PAIR_DEPTH + 1 : depth + 1))
 		return NULL;
 	if (!t->lanes[depth])
-		t->lanes[depth] = lane_new(k, (struct growing_lane){ .kind = STORE_SPANS,
-								     .track = track,
-								     .depth = (uint32_t)depth });
+		t->lanes[depth] = lane_new(k,
+					   (struct growing_lane){ .kind = STORE_SPANS,
+								  .track = track,
+								  .depth = depth & LANE_DEPTHS },
+					   NULL);
 	return t->lanes[depth];
 }
 
@@ -187,18 +236,20 @@ struct growing_lane *lane_of_states(struct store_worker *k, uint32_t track)
 	struct growing_track *t = k->tracks[track];
 
 	if (!t->states)
-		t->states =
-			lane_new(k, (struct growing_lane){ .kind = STORE_STATES, .track = track });
+		t->states = lane_new(
+			k, (struct growing_lane){ .kind = STORE_STATES, .track = track }, NULL);
 	return t->states;
 }
 
-static bool same_series(const struct growing_lane *a, const struct growing_lane *b)
+static_assert((int)PAIR_DEPTH < (int)LANE_DEPTHS, "a depth has 29 bits");
+
+static bool same_series(const struct series *a, const struct series *b)
 {
 	return a->kind == b->kind && a->track == b->track && a->label == b->label &&
 	       a->arg == b->arg && a->id == b->id;
 }
 
-struct growing_lane *lane_of_series(struct store_worker *k, const struct growing_lane *key)
+struct growing_lane *lane_of_series(struct store_worker *k, const struct series *key)
 {
 	uint64_t h = hash_mix(hash64((uint64_t)key->track << 32 | key->label) ^ key->id,
 			      hash64((uint64_t)key->arg << 8 | key->kind));
@@ -212,10 +263,10 @@ struct growing_lane *lane_of_series(struct store_worker *k, const struct growing
 		l = (struct growing_lane *)(uintptr_t)slot->value;
 		if (!l)
 			break;
-		if (same_series(l, key))
+		if (same_series(&l->tree->series, key))
 			return l;
 	}
-	l = lane_new(k, *key);
+	l = lane_new(k, (struct growing_lane){ .kind = key->kind, .track = key->track }, key);
 	slot->value = (uint64_t)(uintptr_t)l;
 	return l;
 }
@@ -239,14 +290,16 @@ bool lane_flush(struct store_worker *k, struct growing_lane *l)
 {
 	struct store_node *node;
 	struct slot rest;
+	uint64_t number;
 
 	if (!l->n)
 		return true;
+	number = growing_items(l);
 	if (OUT_BYTES - k->out_len < BLOCK_BYTES + SUMS_BYTES && !worker_write(k))
 		return false;
 	if (!k->out)
 		k->out = mem_alloc(OUT_BYTES);
-	node = list_place(&k->slabs, l->levels[0], l->made);
+	node = block_place(k, l);
 	if (!k->out || !node ||
 	    !mem_grow((void **)&k->pending, &k->pending_cap, k->npending + 1, sizeof(*k->pending),
 		      OUT_BYTES) ||
@@ -257,9 +310,8 @@ bool lane_flush(struct store_worker *k, struct growing_lane *l)
 	k->out_len += block_make(k->out + k->out_len, writer_trace(k->writer), l->kind, l->buf,
 				 l->n, node);
 	node->at = k->out_len - 8u * node->units;
-	node->number = l->items;
+	node->number = number;
 	l->made++;
-	l->items += l->n;
 	sums_flush(k, l);
 	l->n = 0;
 	l->buf[0] = rest;
@@ -269,14 +321,9 @@ bool lane_flush(struct store_worker *k, struct growing_lane *l)
 /* The smallest buffers are parts of the worker's scratch memory: each open call may need one. */
 static struct slot *buffer_new(struct store_worker *k, uint32_t cap)
 {
-	struct idle_buffer *idle = k->idle_buffers;
-
 	if (cap > BUFFER_FIRST)
 		return mem_array(cap, sizeof(struct slot));
-	if (!idle)
-		return slabs_alloc(&k->slabs, cap * sizeof(struct slot));
-	k->idle_buffers = idle->next;
-	return (struct slot *)(void *)idle;
+	return k->nidle ? buffer_take(k) : slabs_alloc(&k->slabs, cap * sizeof(struct slot));
 }
 
 void lane_drop_buffer(struct store_worker *k, struct growing_lane *l)
@@ -288,6 +335,7 @@ void lane_drop_buffer(struct store_worker *k, struct growing_lane *l)
 	if (l->cap == BUFFER_FIRST) {
 		idle->next = k->idle_buffers;
 		k->idle_buffers = idle;
+		k->nidle++;
 	}
 	l->buf = NULL;
 	l->cap = 0;
@@ -296,7 +344,7 @@ void lane_drop_buffer(struct store_worker *k, struct growing_lane *l)
 bool lane_room(struct store_worker *k, struct growing_lane *l)
 {
 	enum { GROWTH = 4 };
-	const uint32_t cap = l->cap ? l->cap * GROWTH : BUFFER_FIRST;
+	const uint32_t cap = l->cap ? (uint32_t)l->cap * GROWTH : BUFFER_FIRST;
 	struct slot *buf;
 
 	if (l->n < l->cap)
@@ -310,7 +358,7 @@ bool lane_room(struct store_worker *k, struct growing_lane *l)
 		memcpy(buf, l->buf, l->n * sizeof(*buf));
 	lane_drop_buffer(k, l);
 	l->buf = buf;
-	l->cap = cap < STORE_BLOCK ? cap : STORE_BLOCK;
+	l->cap = (uint16_t)(cap < STORE_BLOCK ? cap : STORE_BLOCK);
 	k->buffered += l->cap * sizeof(*buf);
 	return true;
 }

@@ -20,11 +20,19 @@ struct lane_sums {
 
 static_assert(STORE_SUMS_MOST < UINT16_MAX, "a place has 16 bits");
 
+/* Returns the sums that are being made of a lane; NULL: it has none. */
+static struct lane_sums *lane_sums(const struct growing_lane *l)
+{
+	return l->tree ? l->tree->sums : NULL;
+}
+
 /* Gives the lane empty sums if there are any for it. Returns false if out of memory. */
 static bool lane_sums_begin(struct store_worker *k, struct growing_lane *l)
 {
 	struct lane_sums *s = k->idle_sums;
 
+	if (!lane_tree_make(k, l))
+		return false;
 	if (s) {
 		k->idle_sums = s->next;
 		s->next = NULL;
@@ -36,17 +44,19 @@ static bool lane_sums_begin(struct store_worker *k, struct growing_lane *l)
 			return false;
 		k->nsums++;
 	}
-	l->sums = s;
+	l->tree->sums = s;
 	return true;
 }
 
 void lane_sums_drop(struct store_worker *k, struct growing_lane *l)
 {
-	if (!l->sums)
+	struct lane_sums *s = lane_sums(l);
+
+	if (!s)
 		return;
-	l->sums->next = k->idle_sums;
-	k->idle_sums = l->sums;
-	l->sums = NULL;
+	s->next = k->idle_sums;
+	k->idle_sums = s;
+	l->tree->sums = NULL;
 }
 
 void lane_sums_free(struct lane_sums *s)
@@ -109,7 +119,7 @@ bool lane_sums_add(struct store_worker *k, struct growing_lane *l, const struct 
 	/* Lanes of fewer items do not take the place of those that may get 256 blocks. */
 	if (l->made % STORE_SUMS_BLOCKS == 0 && n == STORE_BLOCK && !lane_sums_begin(k, l))
 		return false;
-	s = l->sums;
+	s = lane_sums(l);
 	for (uint32_t i = 0; s && i < n; i++)
 		if (!item_add(s, &items[i])) {
 			lane_sums_drop(k, l);
@@ -120,11 +130,12 @@ bool lane_sums_add(struct store_worker *k, struct growing_lane *l, const struct 
 
 uint32_t lane_sums_end(struct store_worker *k, struct growing_lane *l, uint8_t *to)
 {
+	const struct lane_sums *s = lane_sums(l);
 	uint32_t size = 0;
 
-	if (l->sums) {
-		size = l->sums->n * (uint32_t)sizeof(struct store_label_sum);
-		memcpy(to, l->sums->sums, size);
+	if (s) {
+		size = s->n * (uint32_t)sizeof(struct store_label_sum);
+		memcpy(to, s->sums, size);
 	}
 	lane_sums_drop(k, l);
 	return size;

@@ -7,19 +7,23 @@
 #include "store/block.h"
 #include "store/store.h"
 
-enum { BLOCK_BYTES = 48 << 10, NODE_PAGES = 40, NODE_LEVELS = 12, SLOT_RARE = 9 };
+enum { BLOCK_BYTES = 48 << 10, NODE_PAGES = 32, NODE_LEVELS = 12, SLOT_RARE = 8 };
+enum { LANE_DEPTHS = (1 << 29) - 1 /* most of a growing_lane */ };
 
 /* What is 0 or the same for most items of a lane. */
 struct slot_rare {
 	union {
 		uint64_t words[SLOT_RARE];
 		struct {
-			uint64_t id, value, end_off, end_id;
-			uint32_t stream, ties, end_stream, end_len, end_label;
+			uint64_t id, end_id;
+			union {
+				uint64_t end_off;
+				uint64_t value; /* of a counter, which has no END */
+			};
+			uint32_t stream, ties, end_stream, end_len, end_label, inner;
 			uint16_t flags, end_flags, cpu;
 			uint16_t marks; /* as in STORE_MARKS */
-			uint8_t kind, nargs, end_nargs, zero;
-			uint32_t inner, zero2;
+			uint8_t kind, nargs, end_nargs, zero[5];
 		};
 	};
 };
@@ -32,7 +36,7 @@ struct slot {
 	struct slot_rare rare;
 };
 
-static_assert(sizeof(struct slot) == 112 && sizeof(struct store_node) == 64 &&
+static_assert(sizeof(struct slot) == 104 && sizeof(struct store_node) == 64 &&
 		      sizeof(struct slot_rare) == SLOT_RARE * sizeof(uint64_t) &&
 		      sizeof(struct store_label_sum) == 48,
 	      "items are written as whole words, nodes are stored as they are");
@@ -86,7 +90,7 @@ static_assert(SPUR_KINDS <= KIND_MASK + 1, "a kind has 5 bits");
 /* Nodes that never move: page k has 1 << k of them. */
 struct node_list {
 	struct store_node *pages[NODE_PAGES];
-	uint64_t count; /* atomic: those that can be read */
+	uint32_t count; /* atomic: those that can be read; of blocks the lane counts them */
 };
 
 /* Returns the node and how many follow it at once, itself included. */
@@ -99,18 +103,86 @@ static inline struct store_node *node_list_at(const struct node_list *l, uint64_
 	return &l->pages[page][at];
 }
 
-/* A lane of a store that is being written. One worker writes; `levels` are read by others too. */
-struct growing_lane {
+/* What the items of a counter have in common. */
+struct series {
 	enum store_lane_kind kind;
-	uint32_t track, depth, label, arg, feed;
+	uint32_t track, label, arg;
 	uint64_t id;
-	uint64_t items, spans; /* that have a number; `spans` is atomic */
-	uint64_t made; /* blocks; those from levels[0].count on are not written yet */
-	struct slot *buf; /* `n` items of `cap`; n < cap, so that one more can be begun */
-	uint32_t n, cap;
+};
+
+/* What a lane has that is a counter, or has more than its first block. */
+struct lane_tree {
+	struct series series; /* of a counter */
 	struct lane_sums *sums; /* of the blocks since the last 256th; NULL: they have none */
 	struct node_list *levels[NODE_LEVELS]; /* NULL: empty (atomic) */
 };
+
+/*
+ * A lane of a store that is being written. One worker writes; others read what is atomic. Each call
+ * of a deep stack has a lane of its own, so a lane of one item is as small as may be.
+ */
+struct growing_lane {
+	uint32_t track;
+	uint32_t kind : 3, depth : 29; /* kind: enum store_lane_kind */
+	uint32_t feed;
+	uint16_t n, cap; /* n < cap, so that one more item can be begun */
+	struct slot *buf; /* `n` items of `cap` */
+	uint32_t made; /* blocks */
+	uint32_t count; /* atomic: those of them that are written */
+	struct store_node *first; /* of the first block; NULL: no block was made */
+	struct lane_tree *tree; /* atomic; NULL: it is not needed yet */
+};
+
+static_assert(STORE_STATES < 1 << 3 && STORE_BLOCK <= UINT16_MAX, "numbers fit their bits");
+
+/* Any thread may call these. */
+static inline struct lane_tree *growing_tree(const struct growing_lane *l)
+{
+	return __atomic_load_n(&l->tree, __ATOMIC_ACQUIRE);
+}
+
+/* Returns the number of nodes of a level that can be read. */
+static inline uint64_t growing_nodes(const struct growing_lane *l, unsigned level)
+{
+	const struct lane_tree *tree;
+	const struct node_list *list;
+
+	if (!level)
+		return __atomic_load_n(&l->count, __ATOMIC_ACQUIRE);
+	tree = growing_tree(l);
+	list = tree ? __atomic_load_n(&tree->levels[level], __ATOMIC_ACQUIRE) : NULL;
+	return list ? __atomic_load_n(&list->count, __ATOMIC_ACQUIRE) : 0;
+}
+
+/* As store_run(). Requires i < growing_nodes(), or that the worker calls it for a block it made. */
+static inline struct store_node *growing_node(const struct growing_lane *l, unsigned level,
+					      uint64_t i, uint64_t *run)
+{
+	if (level || i)
+		return node_list_at(growing_tree(l)->levels[level], i, run);
+	*run = 1;
+	return l->first;
+}
+
+/* Returns the series of a counter; zeroed for other lanes. */
+static inline struct series growing_series(const struct growing_lane *l)
+{
+	const struct lane_tree *tree = growing_tree(l);
+
+	return tree ? tree->series : (struct series){ 0 };
+}
+
+/* Returns the number of items in blocks. Called by the worker, or when it has ended. */
+static inline uint64_t growing_items(const struct growing_lane *l)
+{
+	const struct store_node *last;
+	uint64_t run;
+
+	if (!l->made)
+		return 0;
+	last = growing_node(l, 0, l->made - 1, &run);
+	return last->number + last->n;
+}
 
 enum { LANE_PAGES = 32 };
 

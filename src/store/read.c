@@ -236,8 +236,8 @@ uint32_t store_lane_count(const struct store *s)
 
 enum store_lane_kind store_kind(const struct store *s, uint32_t lane)
 {
-	return s->writer ? growing_lane(s->writer, lane)->kind
-			 : (enum store_lane_kind)s->lanes[lane].kind;
+	return (enum store_lane_kind)(s->writer ? growing_lane(s->writer, lane)->kind
+						: s->lanes[lane].kind);
 }
 
 uint64_t store_ends_with(const struct store *s, uint32_t lane)
@@ -258,14 +258,11 @@ uint64_t store_ends_with(const struct store *s, uint32_t lane)
 
 uint64_t store_nodes(const struct store *s, uint32_t lane, unsigned level)
 {
-	const struct node_list *l;
-
 	if (level >= NODE_LEVELS)
 		return 0;
 	if (!s->writer)
 		return s->lanes[lane].nblocks >> (4 * level);
-	l = __atomic_load_n(&growing_lane(s->writer, lane)->levels[level], __ATOMIC_ACQUIRE);
-	return l ? __atomic_load_n(&l->count, __ATOMIC_ACQUIRE) : 0;
+	return growing_nodes(growing_lane(s->writer, lane), level);
 }
 
 const struct store_node *store_run(const struct store *s, uint32_t lane, unsigned level, uint64_t i,
@@ -275,7 +272,7 @@ const struct store_node *store_run(const struct store *s, uint32_t lane, unsigne
 	uint64_t first, count;
 
 	if (s->writer)
-		return node_list_at(growing_lane(s->writer, lane)->levels[level], i, run);
+		return growing_node(growing_lane(s->writer, lane), level, i, run);
 	l = &s->lanes[lane];
 	first = l->first;
 	count = l->nblocks;
@@ -387,9 +384,14 @@ bool store_lane(const struct store *s, uint32_t lane, struct store_lane *out)
 		return false;
 	if (s->writer) {
 		const struct growing_lane *l = growing_lane(s->writer, lane);
+		const struct series series = growing_series(l);
 
-		*out = (struct store_lane){ l->kind, l->track, l->depth, l->label, l->arg,
-					    l->id,   0,	       0,	 0 };
+		*out = (struct store_lane){ .kind = (enum store_lane_kind)l->kind,
+					    .track = l->track,
+					    .depth = l->depth,
+					    .label = series.label,
+					    .arg = series.arg,
+					    .id = series.id };
 	} else {
 		const struct store_lane_wire *l = &s->lanes[lane];
 

@@ -69,19 +69,21 @@ static bool value_bits(const struct spur_value *v, enum store_lane_kind *kind, u
 }
 
 static bool counter_add(struct store_worker *k, const struct spur_event *row,
-			const struct growing_lane *key, uint64_t bits, bool again)
+			const struct series *key, uint64_t bits, bool again)
 {
 	struct growing_lane *l = lane_of_series(k, key);
 	struct slot *s;
 
-	if (!l || !lane_room(k, l))
+	if (!l)
 		return false;
-	if (!l->made && !l->n && !l->items) {
+	if (!l->cap) {
 		if (!mem_grow((void **)&k->counters, &k->counters_cap, k->ncounters + 1,
 			      sizeof(struct growing_lane *), SIZE_MAX / 16))
 			return false;
 		k->counters[k->ncounters++] = l;
 	}
+	if (!lane_room(k, l))
+		return false;
 	s = lane_open(l);
 	slot_begin(s, row, 0, again ? STORE_AGAIN : 0, 0);
 	slot_plain_end(s, 0, 0, 0);
@@ -94,7 +96,7 @@ static bool counter_add(struct store_worker *k, const struct spur_event *row,
 /* SPEC store/counters: adds the numbers of a COUNTER row. `*any`: it has some. */
 static bool counter_row(struct store_worker *k, const struct spur_event *row, bool *any)
 {
-	struct growing_lane key = { .track = row->track, .label = row->cls, .id = row->id };
+	struct series key = { .track = row->track, .label = row->cls, .id = row->id };
 	const struct spur_args *args;
 	uint64_t bits;
 
@@ -137,7 +139,7 @@ static bool event_add(struct store_worker *k, struct growing_track *t, size_t de
 		s->rare.end_len = row->depth;
 	if (row->kind == SPUR_SAMPLE && writer_trace(k->writer)->format->stack)
 		k->facts |= STORE_STACKS;
-	if (row_is_listed(row) && !lists_row(k, row, l->items + l->n, depth))
+	if (row_is_listed(row) && !lists_row(k, row, growing_items(l) + l->n, depth))
 		return false;
 	lane_close(l);
 	k->events++;
@@ -384,6 +386,7 @@ static bool buffers_flush(struct store_worker *k)
 			return false;
 		lane_drop_buffer(k, k->counters[i]);
 	}
+	k->ncounters = 0;
 	for (size_t i = 0; i < k->ntouched; i++) {
 		struct growing_track *t = k->tracks[k->touched[i]];
 		const struct pair_stack *s = pair_at(&k->pair, k->touched[i]);

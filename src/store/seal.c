@@ -112,6 +112,15 @@ static uint32_t string_id(struct sealer *s, uint32_t id)
 
 /* --- sections --- */
 
+static int series_order(struct series a, struct series b)
+{
+	if (a.label != b.label)
+		return a.label < b.label ? -1 : 1;
+	if (a.id != b.id)
+		return a.id < b.id ? -1 : 1;
+	return a.arg != b.arg ? (a.arg < b.arg ? -1 : 1) : (a.kind > b.kind) - (a.kind < b.kind);
+}
+
 static int lane_order(const void *a, const void *b)
 {
 	const struct growing_lane *x = *(const struct growing_lane *const *)a;
@@ -125,24 +134,19 @@ static int lane_order(const void *a, const void *b)
 		return x->kind == STORE_STATES ? -1 : 1;
 	if (x->depth != y->depth)
 		return x->depth < y->depth ? -1 : 1;
-	if (x->label != y->label)
-		return x->label < y->label ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->arg != y->arg ? (x->arg < y->arg ? -1 : 1)
-				: (x->kind > y->kind) - (x->kind < y->kind);
+	return series_order(growing_series(x), growing_series(y));
 }
 
 static void add_nodes(struct sealer *s, const struct growing_lane *l)
 {
-	for (unsigned level = 0; level < NODE_LEVELS && l->levels[level]; level++) {
-		const struct node_list *list = l->levels[level];
+	for (unsigned level = 0; level < NODE_LEVELS; level++) {
+		const uint64_t count = growing_nodes(l, level);
 		uint64_t run;
 
-		for (uint64_t i = 0; i < list->count; i += run) {
-			const struct store_node *n = node_list_at(list, i, &run);
+		for (uint64_t i = 0; i < count; i += run) {
+			const struct store_node *n = growing_node(l, level, i, &run);
 
-			run = run < list->count - i ? run : list->count - i;
+			run = run < count - i ? run : count - i;
 			section_add(s, n, run * sizeof(*n));
 		}
 	}
@@ -152,8 +156,8 @@ static uint64_t nodes_of(const struct growing_lane *l)
 {
 	uint64_t n = 0;
 
-	for (unsigned level = 0; level < NODE_LEVELS && l->levels[level]; level++)
-		n += l->levels[level]->count;
+	for (unsigned level = 0; level < NODE_LEVELS; level++)
+		n += growing_nodes(l, level);
 	return n;
 }
 
@@ -169,23 +173,24 @@ static void seal_lanes(struct sealer *s, const struct growing_lane *const *lanes
 	section_begin(s, STORE_SEC_LANES);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct growing_lane *l = lanes[i];
+		const struct series series = growing_series(l);
 		struct store_lane_wire wire = {
 			.kind = l->kind,
 			.track = l->track,
-			.label = l->label,
-			.arg = string_id(s, l->arg),
+			.label = series.label,
+			.arg = string_id(s, series.arg),
 			.feed = l->feed,
-			.id = l->id,
-			.items = l->items,
+			.id = series.id,
+			.items = growing_items(l),
 			.first = first,
-			.nblocks = l->levels[0]->count,
+			.nblocks = growing_nodes(l, 0),
 		};
 
 		/* Counters of a track are numbered. */
 		depth = i && lanes[i - 1]->track == l->track && kind_is_counter(lanes[i - 1]->kind)
 				? depth + 1
 				: 0;
-		wire.depth = kind_is_counter(l->kind) ? depth : l->depth;
+		wire.depth = kind_is_counter(wire.kind) ? depth : l->depth;
 		section_add(s, &wire, sizeof(wire));
 		first += nodes_of(l);
 	}
@@ -203,7 +208,7 @@ static bool seal_all_lanes(struct sealer *s)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		lanes[n] = growing_lane(s->w, i);
-		n += lanes[n]->items != 0;
+		n += lanes[n]->made != 0;
 	}
 	qsort(lanes, n, sizeof(*lanes), lane_order);
 	seal_lanes(s, lanes, n);

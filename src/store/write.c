@@ -33,8 +33,9 @@ struct store_writer {
 	pthread_mutex_t lock; /* lanes and segments being added */
 	struct growing_lane **lanes[LANE_PAGES]; /* page k has 1 << k of them */
 	uint32_t nlanes; /* atomic */
-	/* Numbers of span lanes, from 1 on, by track and depth (place_key()); under lock */
+	/* Numbers of span lanes, from 1 on, by track and depth (place_key()); under lock: */
 	struct map64 places;
+	struct slabs slabs; /* of places */
 	const uint8_t **segments; /* atomic */
 	struct store_lists lists; /* once it is done */
 	struct store view;
@@ -63,26 +64,61 @@ int store_writer_file(const struct store_writer *w)
 
 /* --- lanes --- */
 
+/* Most tracks are shallow. From here on, the numbers of PLACE_GROUP depths stand together. */
+enum { PLACE_SHALLOW = 16, PLACE_GROUP = 64 };
+
 static uint64_t place_key(uint32_t track, uint32_t depth)
 {
-	return (uint64_t)track << 32 | depth;
+	return (uint64_t)track << 32 |
+	       (depth < PLACE_SHALLOW ? depth : PLACE_SHALLOW + depth / PLACE_GROUP);
+}
+
+/* Returns the number of the lane at a place, from 1 on; 0: none is there. */
+static uint32_t place_get(const struct store_writer *w, uint32_t track, uint32_t depth)
+{
+	const struct map64_slot *slot = map64_find(&w->places, place_key(track, depth));
+
+	if (!slot || !slot->value)
+		return 0;
+	return depth < PLACE_SHALLOW
+		       ? (uint32_t)slot->value
+		       : ((const uint32_t *)(uintptr_t)slot->value)[depth % PLACE_GROUP];
+}
+
+/* Stores a number if none is there yet. Returns false if out of memory. */
+static bool place_put(struct store_writer *w, uint32_t track, uint32_t depth, uint32_t number)
+{
+	struct map64_slot *slot = map64_put(&w->places, place_key(track, depth));
+	uint32_t *group;
+
+	if (!slot)
+		return false;
+	if (depth < PLACE_SHALLOW) {
+		slot->value = slot->value ? slot->value : number;
+		return true;
+	}
+	if (!slot->value)
+		slot->value = (uintptr_t)slabs_alloc(&w->slabs, PLACE_GROUP * sizeof(*group));
+	group = (uint32_t *)(uintptr_t)slot->value;
+	if (!group)
+		return false;
+	if (!group[depth % PLACE_GROUP])
+		group[depth % PLACE_GROUP] = number;
+	return true;
 }
 
 uint32_t growing_lane_at(struct store_writer *w, uint32_t track, uint32_t depth)
 {
-	const struct map64_slot *slot;
-	uint32_t lane;
+	uint32_t number;
 
 	pthread_mutex_lock(&w->lock);
-	slot = map64_find(&w->places, place_key(track, depth));
-	lane = slot && slot->value ? (uint32_t)slot->value - 1 : SPUR_NONE;
+	number = place_get(w, track, depth);
 	pthread_mutex_unlock(&w->lock);
-	return lane;
+	return number ? number - 1 : SPUR_NONE;
 }
 
 bool writer_add_lane(struct store_writer *w, struct growing_lane *l)
 {
-	struct map64_slot *slot = NULL;
 	uint32_t n;
 	unsigned page;
 	bool good;
@@ -93,13 +129,9 @@ bool writer_add_lane(struct store_writer *w, struct growing_lane *l)
 	if (!w->lanes[page])
 		w->lanes[page] = mem_table_alloc((size_t)1 << page, sizeof(struct growing_lane *));
 	good = w->lanes[page] && n < INT32_MAX;
-	if (good && l->kind == STORE_SPANS) {
-		slot = map64_put(&w->places, place_key(l->track, l->depth));
-		good = slot != NULL;
-	}
+	if (good && l->kind == STORE_SPANS)
+		good = place_put(w, l->track, l->depth, n + 1);
 	if (good) {
-		if (slot && !slot->value)
-			slot->value = (uint64_t)n + 1;
 		w->lanes[page][n + 1 - (1u << page)] = l;
 		__atomic_store_n(&w->nlanes, n + 1, __ATOMIC_RELEASE);
 	}
@@ -393,7 +425,7 @@ static void worker_free(struct store_worker *k)
 
 		for (size_t d = 0; t && d < t->nlanes; d++)
 			if (t->lanes[d]) {
-				lane_sums_free(t->lanes[d]->sums);
+				lane_sums_drop(k, t->lanes[d]);
 				buffer_free(t->lanes[d]);
 			}
 		if (t && t->states)
@@ -437,6 +469,7 @@ void store_writer_free(struct store_writer *w)
 		os_unlink(w->temp);
 	pthread_mutex_destroy(&w->lock);
 	map64_free(&w->places);
+	slabs_free(&w->slabs);
 	mem_free(w->temp);
 	mem_free(w->path);
 	mem_free(w->workers);
