@@ -110,8 +110,9 @@ static void draw_title(const struct tui *t)
 	glyphs_clear(row, t->layout.width);
 	tui_time_text(from, sizeof(from), t->window.t0 - t->view->zero, t->window.step);
 	tui_time_text(width, sizeof(width), tui_window_end(t) - t->window.t0, t->window.step);
-	snprintf(text, sizeof(text), "%s, %llu spans%s, from %s: %s",
+	snprintf(text, sizeof(text), "%s, %llu span%s%s, from %s: %s",
 		 spur_format_name(t->view->trace), (unsigned long long)f.spans,
+		 f.spans == 1 ? "" : "s",
 		 __atomic_load_n(&t->view->error, __ATOMIC_ACQUIRE) ? ", incomplete"
 		 : f.done					    ? ""
 								    : " so far",

@@ -90,8 +90,8 @@ void tui_damage_line(const struct tui *t, size_t line, struct glyph *row, size_t
 		x += glyphs_printf(t->screen, row + x, room - x, plain,
 				   "at %lld ns: ", (long long)(d.ts - t->view->zero));
 	if (d.count)
-		x += glyphs_printf(t->screen, row + x, room - x, plain, "%llu events",
-				   (unsigned long long)d.count);
+		x += glyphs_printf(t->screen, row + x, room - x, plain, "%llu event%s",
+				   (unsigned long long)d.count, d.count == 1 ? "" : "s");
 	else if (!d.text.len)
 		x += glyphs_printf(t->screen, row + x, room - x, plain, "number of events unknown");
 	if (d.file.len) {

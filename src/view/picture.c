@@ -248,7 +248,8 @@ static void put_losses(const struct view *v, struct out *o, bool *first)
 		put_mark(v, o, true, l.ts, l.dur, first);
 		out_printf(o, ",\"track\":%u,\"kind\":\"lost\",\"text\":\"", l.track);
 		if (l.count)
-			out_printf(o, "%llu events were lost\"}", (unsigned long long)l.count);
+			out_printf(o, "%llu event%s lost\"}", (unsigned long long)l.count,
+				   l.count == 1 ? " was" : "s were");
 		else
 			out_str(o, "events were lost\"}");
 	}

@@ -37,7 +37,7 @@ class Session(Terminal):
 
     def ready(self):
         """Waits until all of the trace is read."""
-        self.until("reading", lambda s: " spans, " in s.line(0) and "so far" not in s.line(0))
+        self.until("reading", lambda s: " span" in s.line(0) and ", from " in s.line(0) and "so far" not in s.line(0))
         self.settled()
 
     def settled(self):
@@ -341,6 +341,24 @@ def lost(t, trace):
         s.quit()
 
 
+def single(t, _):
+    """One span and one lost event are told in the singular."""
+    with t.temp() as folder:
+        path = os.path.join(folder, "one.data")
+        os.mkdir(path)
+        with open(os.path.join(path, "1.dat"), "wb") as f:
+            for at, what in ((10**12, 0x500000 << 16 | 5 << 3), (0, 1 << 16 | 5 << 3 | 2), (10**12 + 500, 0x500000 << 16 | 5 << 3 | 1)):
+                f.write(at.to_bytes(8, "little") + what.to_bytes(8, "little"))
+        with Session(t, path, size=(120, 30)) as s:
+            s.ready()
+            if " 1 span, from 0" not in s.screen.line(0):
+                raise Wrong("the title: %s" % s.screen.line(0))
+            s.press("!")
+            _, lines = s.panel()
+            expect("the lost event", [True], [line.rstrip().endswith(" ns: 1 event") for line in lines if line.startswith("lost")])
+            s.quit()
+
+
 def hostile(t, _):
     """Names with control characters, wide and bidirectional ones, and bytes that are no UTF-8, on terminals of both kinds."""
     names = (b"a\x1b[2Jb", b"w\xe4\xb8\xad\xe6\x96\x87e", b"r\xe2\x80\xaetl", b"bad\xff\xfe", b"tab\tnl\nz")
@@ -457,7 +475,7 @@ def run(t):
             t.later(one, label, os.path.join(t.tests, "golden", name, "in"))
     for function, name in ((cells, "spur/calls"), (sizes, "uftrace/own-words"), (restored, "spur/calls"), (suspended, "spur/calls"),
                            (refused, "spur/calls"), (no_library, "spur/calls"), (damaged, ""), (lost, "ctf/counters-wrap"), (hostile, ""),
-                           (tracks, "uftrace/own-words"), (views, "uftrace/own-words")):
+                           (single, ""), (tracks, "uftrace/own-words"), (views, "uftrace/own-words")):
         label = "tui/" + function.__name__
         if t.wanted(label):
             t.later(caught(label, function), os.path.join(t.tests, "golden", name, "in"))
