@@ -154,7 +154,7 @@ static void put_segment(const struct path *p, const struct segment *s, struct ou
 	static const char *const names[] = { "running", "runnable", "blocked", "unknown" };
 
 	out_printf(o, "{\"track\":%u,\"state\":\"%s\",\"ts\":%lld,\"dur\":%lld,\"holder\":%lld,",
-		   s->track, names[s->state], (long long)(s->from - p->view->zero),
+		   s->track, names[s->state], (long long)(s->from - view_zero(p->view)),
 		   (long long)(s->to - s->from),
 		   s->holder == SPUR_NONE ? -1 : (long long)s->holder);
 	out_printf(o, "\"held\":%lld,\"at\":", (long long)s->held);
@@ -165,7 +165,8 @@ static void put_segment(const struct path *p, const struct segment *s, struct ou
 static void put_wake(const struct path *p, const struct wake *w, struct out *o)
 {
 	out_printf(o, "{\"track\":%u,\"waker\":%u,\"ts\":%lld,\"dur\":%lld,\"at\":", w->track,
-		   w->waker, (long long)(w->from - p->view->zero), (long long)(w->to - w->from));
+		   w->waker, (long long)(w->from - view_zero(p->view)),
+		   (long long)(w->to - w->from));
 	/* What the waker was in when it woke the other one. */
 	put_at(p, w->waker, w->to - 1, w->to, o);
 	out_char(o, '}');

@@ -195,18 +195,19 @@ static bool read_after(const struct view *v, const struct view_request *r, struc
 static bool count(const struct view *v, const struct store_query *q, struct view_counted *c)
 {
 	const struct store_facts f = store_facts(v->store);
-	const int64_t length = f.end > v->zero ? f.end - v->zero : 1;
+	const int64_t length = f.end > view_zero(v) ? f.end - view_zero(v) : 1;
 	int64_t firsts[MARKS];
 	bool any = false;
 
-	if (!store_survey(v->store, q, v->zero, length / MARKS + 1, firsts, MARKS, &c->total))
+	if (!store_survey(v->store, q, view_zero(v), length / MARKS + 1, firsts, MARKS, &c->total))
 		return false;
 	out_printf(&c->text, ",\"total\":%llu,\"partial\":%s,\"marks\":[",
 		   (unsigned long long)c->total, f.done ? "false" : "true");
 	for (int i = 0; i < MARKS; i++) {
 		if (firsts[i] == INT64_MAX)
 			continue;
-		out_printf(&c->text, "%s%lld", any ? "," : "", (long long)(firsts[i] - v->zero));
+		out_printf(&c->text, "%s%lld", any ? "," : "",
+			   (long long)(firsts[i] - view_zero(v)));
 		any = true;
 	}
 	out_str(&c->text, "]}");
@@ -310,7 +311,7 @@ static void put_hits(const struct view *v, const struct view_hits *hits, struct 
 	out_printf(o, ",\"total\":%llu,\"partial\":%s,\"marks\":[", (unsigned long long)hits->total,
 		   hits->total > hits->n ? "true" : "false");
 	for (size_t i = 0; i < hits->n; i += step)
-		out_printf(o, "%s%lld", i ? "," : "", (long long)(hits->hits[i].ts - v->zero));
+		out_printf(o, "%s%lld", i ? "," : "", (long long)(hits->hits[i].ts - view_zero(v)));
 	out_str(o, "]}");
 }
 

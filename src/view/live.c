@@ -67,6 +67,13 @@ static struct live_track *track_of(struct live *l, uint32_t track)
 	return &l->tracks[track];
 }
 
+/* The store gets a row, which is earlier than the page's zero if it is the earliest so far. */
+static void zero_lower(struct view *v, int64_t ts)
+{
+	if (ts < v->zero)
+		__atomic_store_n(&v->zero, ts, __ATOMIC_RELAXED);
+}
+
 /* The track gets a complete span. Returns false if out of memory. */
 static bool track_wait(struct live *l, struct live_track *t, const struct spur_event *row)
 {
@@ -124,6 +131,7 @@ static bool row_release(struct live *l, const struct window_row *r)
 	}
 	t->last = r->row.ts;
 	l->added = true;
+	zero_lower(l->view, r->row.ts);
 	return (r->row.kind != SPUR_SPAN || track_wait(l, t, &r->row)) &&
 	       store_worker_row(l->worker, &r->row, &args);
 }
@@ -168,6 +176,7 @@ static size_t rows_in_order(struct live *l, const struct spur_event *rows, size_
 			break;
 		} else {
 			t->last = rows[i].ts;
+			zero_lower(l->view, rows[i].ts);
 			l->failed = rows[i].nargs && !row_args(l, &rows[i]);
 		}
 	}

@@ -188,8 +188,8 @@ static void put_mark(const struct view *v, struct out *o, bool timed, int64_t ts
 	out_str(o, *first ? "{\"ts\":" : ",{\"ts\":");
 	*first = false;
 	if (timed)
-		out_printf(o, "%lld,\"dur\":%lld", (long long)(ts > v->zero ? ts - v->zero : 0),
-			   (long long)dur);
+		out_printf(o, "%lld,\"dur\":%lld",
+			   (long long)(ts > view_zero(v) ? ts - view_zero(v) : 0), (long long)dur);
 	else
 		out_str(o, "null,\"dur\":0");
 }
@@ -283,8 +283,8 @@ bool view_meta(struct view *v, const struct view_request *r, struct view_answer 
 	out_str(o, ",\"command\":");
 	view_command(v, "spur COMMAND ", "", o);
 	out_printf(o, ",\"format\":\"%s\",\"start\":\"%lld\",\"length\":%lld",
-		   spur_format_name(v->trace), (long long)v->zero,
-		   (long long)(f.end > v->zero ? f.end - v->zero : 0));
+		   spur_format_name(v->trace), (long long)view_zero(v),
+		   (long long)(f.end > view_zero(v) ? f.end - view_zero(v) : 0));
 	out_printf(o, ",\"done\":%s,\"growing\":%s,\"generation\":%u", f.done ? "true" : "false",
 		   v->growing && !f.done ? "true" : "false",
 		   __atomic_load_n(&v->generation, __ATOMIC_ACQUIRE));
@@ -337,7 +337,8 @@ static bool tile_begin(const struct view *v, const struct view_request *r, int64
 	    !view_number(r, "i", 0, INT64_MAX, -1, &i) || i < 0)
 		return false;
 	width = tile << *z;
-	return !__builtin_mul_overflow(i, width, t0) && !__builtin_add_overflow(*t0, v->zero, t0);
+	return !__builtin_mul_overflow(i, width, t0) &&
+	       !__builtin_add_overflow(*t0, view_zero(v), t0);
 }
 
 struct lane_list {
@@ -449,7 +450,7 @@ bool view_counter(struct view *v, const struct view_request *r, struct view_answ
 static bool overview_lane(const struct view *v, uint32_t lane, unsigned z, uint32_t *busy)
 {
 	struct store_rects rects = { 0 };
-	const bool good = store_tile(v->store, lane, v->zero, z, &rects);
+	const bool good = store_tile(v->store, lane, view_zero(v), z, &rects);
 
 	for (size_t i = 0; i < rects.n; i++) {
 		const struct store_rect *const r = &rects.rects[i];
@@ -470,7 +471,7 @@ static bool overview_lane(const struct view *v, uint32_t lane, unsigned z, uint3
 bool view_overview(struct view *v, const struct view_request *r, struct view_answer *a)
 {
 	const struct store_facts f = store_facts(v->store);
-	const uint64_t length = f.end > v->zero ? (uint64_t)(f.end - v->zero) : 1;
+	const uint64_t length = f.end > view_zero(v) ? (uint64_t)(f.end - view_zero(v)) : 1;
 	uint32_t busy[STORE_TILE] = { 0 };
 	uint8_t out[VIEW_OVERVIEW];
 	struct store_lane lane;

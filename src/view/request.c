@@ -159,8 +159,8 @@ bool view_range(const struct view *v, const struct view_request *r, struct view_
 	if (!view_number(r, "from", 0, INT64_MAX, 0, &from) ||
 	    !view_number(r, "to", 0, INT64_MAX, INT64_MAX, &to))
 		return view_refuse(a, 400, "expected from and to in ns");
-	out->from = v->zero > INT64_MAX - from ? INT64_MAX : v->zero + from;
-	out->to = v->zero > INT64_MAX - to ? INT64_MAX : v->zero + to;
+	out->from = view_zero(v) > INT64_MAX - from ? INT64_MAX : view_zero(v) + from;
+	out->to = view_zero(v) > INT64_MAX - to ? INT64_MAX : view_zero(v) + to;
 	if (!tracks || read_tracks(v, tracks, out, a))
 		return true;
 	view_range_free(out);
@@ -198,7 +198,7 @@ bool view_item(const struct view *v, uint32_t lane, uint64_t number, struct view
 bool view_put_span(const struct view *v, const struct view_item *i, struct out *o)
 {
 	out_printf(o, "{\"track\":%u,\"depth\":%u,\"ts\":%lld,\"dur\":%lld,\"label\":%u}",
-		   i->info.track, i->info.depth, (long long)(i->item.start - v->zero),
+		   i->info.track, i->info.depth, (long long)(i->item.start - view_zero(v)),
 		   (long long)i->item.dur, i->item.label);
 	return !o->error;
 }
@@ -262,7 +262,7 @@ bool view_item_of(const struct view *v, const struct view_request *r, struct vie
 	    !view_number(r, "t", 0, INT64_MAX, -1, &t) || t < 0 ||
 	    !view_number(r, "dur", 0, INT64_MAX, -1, &dur))
 		return view_refuse(a, 400, "expected track, depth and t");
-	t = v->zero > INT64_MAX - t ? INT64_MAX : v->zero + t;
+	t = view_zero(v) > INT64_MAX - t ? INT64_MAX : view_zero(v) + t;
 	lane = store_lane_at(v->store, (uint32_t)track, (uint32_t)depth);
 	if (lane == SPUR_NONE)
 		return view_refuse(a, 404, "track %lld has no spans at depth %lld",

@@ -301,8 +301,8 @@ void view_span_command(const struct view *v, const struct view_item *i, struct o
 
 	store_track(v->store, i->info.track, &t);
 	out_printf(o, "spur cat %s --from %lldns --until %lldns", v->path,
-		   (long long)(i->item.start - v->zero),
-		   (long long)(i->item.start - v->zero + i->item.dur + 1));
+		   (long long)(i->item.start - view_zero(v)),
+		   (long long)(i->item.start - view_zero(v) + i->item.dur + 1));
 	if (t.tid >= 0)
 		out_printf(o, " --tid %lld", (long long)t.tid);
 }

@@ -93,7 +93,7 @@ bool view_state(struct view *v, const struct view_request *r, struct view_answer
 	if (!view_number(r, "track", 0, UINT32_MAX - 1, -1, &track) || track < 0 ||
 	    !view_number(r, "t", 0, INT64_MAX, -1, &t) || t < 0)
 		return view_refuse(a, 400, "expected track and t");
-	t = v->zero > INT64_MAX - t ? INT64_MAX : v->zero + t;
+	t = view_zero(v) > INT64_MAX - t ? INT64_MAX : view_zero(v) + t;
 	lane = store_states(v->store, (uint32_t)track);
 	n = lane == SPUR_NONE ? UINT64_MAX : store_doing_at(v->store, lane, t);
 	if (n == UINT64_MAX || !store_doing(v->store, lane, n, &d)) {
@@ -105,9 +105,9 @@ bool view_state(struct view *v, const struct view_request *r, struct view_answer
 	out_printf(o,
 		   "{\"state\":\"%s\",\"preempted\":%s,\"last\":%s,\"ts\":%lld,\"dur\":%lld,"
 		   "\"cpu\":%d",
-		   state_name(d.state), d.preempted ? "true" : "false",
-		   d.last ? "true" : "false", (long long)(d.start - v->zero),
-		   (long long)(d.end - d.start), d.cpu == SPUR_NO_CPU ? -1 : d.cpu);
+		   state_name(d.state), d.preempted ? "true" : "false", d.last ? "true" : "false",
+		   (long long)(d.start - view_zero(v)), (long long)(d.end - d.start),
+		   d.cpu == SPUR_NO_CPU ? -1 : d.cpu);
 	put_track(o, "waker", d.waker);
 	put_track(o, "holder", holder);
 	out_printf(o, ",\"held\":%lld}", (long long)ns);

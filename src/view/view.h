@@ -35,7 +35,11 @@ struct view {
 	pthread_mutex_t reading;
 	const char *name; /* of the trace, as the user gave it */
 	const char *path; /* what commands are given: quoted for a shell */
-	int64_t zero; /* the time that the page's times count from, in ns of the trace's clock */
+	/*
+	 * The time that the page's times count from, in ns of the trace's clock: that of the first
+	 * event. While the trace grows it is atomic, as an earlier one may come (view_zero()).
+	 */
+	int64_t zero;
 	bool growing; /* the trace was still being written when it was opened: */
 	struct args_log *args; /* arguments of its rows (view/args_log.h); else NULL */
 	uint64_t late; /* atomic: its events that came too late to be put in order */
@@ -50,6 +54,11 @@ struct view {
 	unsigned generation; /* atomic: rises when more is there than was sent */
 	const char *error; /* atomic: why the store is incomplete, or NULL */
 };
+
+static inline int64_t view_zero(const struct view *v)
+{
+	return __atomic_load_n(&v->zero, __ATOMIC_RELAXED);
+}
 
 /*
  * Takes over what reading the trace has told so far. Called by the thread that reads it: no other

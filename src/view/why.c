@@ -188,7 +188,7 @@ static void put_states(const struct why *w, uint32_t lane, struct out *o)
 		put_wait(w->view, lane, &waits.longest[i], o);
 		out_printf(o, ",\"ns\":%lld,\"ts\":%lld,\"at\":null}",
 			   (long long)(waits.longest[i].to - waits.longest[i].from),
-			   (long long)(waits.longest[i].from - w->view->zero));
+			   (long long)(waits.longest[i].from - view_zero(w->view)));
 	}
 	put_parts(w, false, !waits.n, o);
 	out_str(o, "]}");

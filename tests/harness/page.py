@@ -359,6 +359,36 @@ def follow(t, label, tools):
     t.verdict(label, why)
 
 
+def earlier(t, label, tools):
+    """An event that is earlier than all others comes: times count from it, and what the page keeps stays where it was."""
+    def span(begin, end, thread):
+        return b"".join(n.to_bytes(8, "little") for n in (5 << 4 | 4 | 4 << 16 | 1 << 32 | 1 << 48, begin, 7, thread, end))
+
+    why = None
+    sys.path.append(os.path.join(t.tests, "cli/view-hostile"))
+    viewer = importlib.import_module("viewer")
+    with t.temp() as folder, open(os.path.join(folder, "z.fxt"), "wb", buffering=0) as f:
+        f.write(b"".join(n.to_bytes(8, "little") for n in (0x0016547846040010, 1 | 2 << 4, 10**9, 2 | 2 << 4 | 1 << 16 | 2 << 32)) + b"fn".ljust(8, b"\0"))
+        f.write(span(5000, 6000, 8) + span(3000, 9000, 8) + span(9500, 9600, 8))
+        with viewer.Viewer("--follow", f.name, spur=t.spur, env={"TMPDIR": folder}) as v:
+            node = subprocess.Popen(["node", os.path.join(t.tests, "viewers", "earlier.js"), *tools, v.said.strip()], stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True)
+            try:
+                found = [node.stdout.readline()]
+                f.write(span(1000, 2000, 9))
+                found.append(node.stdout.readline())
+                times = [1000, 10, 6500, 20, 30, 40, 50]
+                want = [{"start": "3000", "times": times}, {"start": "1000", "times": [n + 2000 for n in times]}]
+                if not all(found):
+                    why = "%.500s" % node.stderr.read()
+                elif [json.loads(line) for line in found] != want:
+                    why = "expected %s, found %s" % (want, found)
+            finally:
+                node.kill()
+                node.communicate()
+    t.verdict(label, why)
+
+
 def building(t, label, trace, tools):
     """A thread's file is a pipe that nothing comes from for now: the page shows the spans of the other threads."""
     why = None
@@ -459,3 +489,5 @@ def run(t):
             t.later(follow, "page/follow", [modules, browser])
         else:
             t.skip("page/follow", "no browser, node or playwright-core: tools/install-deps")
+    if t.wanted("page/earlier") and there:
+        t.later(earlier, "page/earlier", [modules, browser])

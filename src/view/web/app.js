@@ -210,9 +210,14 @@ export class App {
 	/** Takes over a newer state of a trace or store that is growing. @param {Meta} meta */
 	async grow(meta) {
 		const whole = this.state.view.nspp * this.picture.width >= this.meta.length;
+		const earlier = Number(BigInt(this.meta.start) - BigInt(meta.start));
 		const changed = meta.generation !== this.meta.generation || meta.done !== this.meta.done ||
-			meta.error !== this.meta.error;
+			meta.error !== this.meta.error || earlier !== 0;
 		this.meta = meta;
+		if (earlier) {
+			this.state.shift(earlier);
+			this.path = null;
+		}
 		if (this.labels.length < meta.labels) {
 			this.labels = this.labels.concat(await this.source.labels(this.labels.length));
 			this.recolour();

@@ -58,6 +58,16 @@ export class State {
 		if (this.history.length > 100) this.history.shift();
 	}
 
+	/** The page's zero is earlier now: all times are `ns` later. @param {number} ns */
+	shift(ns) {
+		for (const v of [this.view, ...this.history]) v.start += ns;
+		if (this.picked) this.picked = { ...this.picked, ts: this.picked.ts + ns };
+		for (const r of [...(this.range ? [this.range] : []), ...this.notes]) {
+			r.from += ns;
+			r.to += ns;
+		}
+	}
+
 	back() {
 		const view = this.history.pop();
 		if (view) this.view = view;
