@@ -31,7 +31,7 @@
 
 enum {
 	CORE_NAME_LEN = 64,
-	CORE_KEPT = 16, /* full chunks that a thread keeps mapped if no helper takes them */
+	CORE_KEPT = 8, /* chunks that a thread keeps mapped until their last record is there */
 	CORE_PINNED = 4, /* chunks beside a ring that wait for a record to be complete */
 	CORE_SYNC_TICKS_LOG = 31,
 	CORE_PATH = 4096,
@@ -134,11 +134,16 @@ CORE char *core_chunk_map(uint32_t number, bool touch);
  */
 CORE void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64_t lost);
 CORE void core_chunk_close(char *p);
+/* A chunk that its thread has left, and where its last record ends. */
+struct core_left {
+	char *chunk; /* NULL: none */
+	const char *end;
+};
 /*
- * True if each record of a chunk that its thread has left is stored. If not, a signal handler may
- * have interrupted one that will still be: the chunk must stay mapped, and must not be used again.
+ * True if each record of it is stored. If not, a signal handler may have interrupted one that will
+ * still be: the chunk must stay mapped, and must not be used again.
  */
-CORE bool core_chunk_complete(const char *chunk) __attribute__((no_sanitize("thread")));
+CORE bool core_chunk_complete(struct core_left l) __attribute__((no_sanitize("thread")));
 /* Wipes a mapped chunk that was used, for another core_chunk_open(). */
 CORE void core_chunk_wipe(char *p);
 /* A chunk of an ended thread, by its number, mapped and wiped. Returns NULL if it cannot. */
@@ -190,7 +195,7 @@ CORE void core_helper_forget(void);
 /* A chunk that is ready. Returns NULL if no chunk is. */
 CORE char *core_helper_chunk(uint32_t *number);
 /* Has it unmap a chunk as soon as that is complete. Returns false if it cannot. */
-CORE bool core_helper_unmap(char *chunk);
+CORE bool core_helper_unmap(struct core_left l);
 /*
  * The recording stops when this process has gone, as the helper sees; 0: it depends on none.
  */
@@ -277,7 +282,7 @@ struct core_thread {
 	bool listed;
 	bool ended; /* its destructor has run; it may run again */
 	char name[CORE_NAME_LEN];
-	char *kept[CORE_KEPT]; /* chunks that are full, as a ring */
+	struct core_left kept[CORE_KEPT]; /* chunks that were not complete, as a ring */
 	unsigned nkept;
 	/* In mode ring: the thread's chunks, `ring_next` the one that was filled longest ago. */
 	struct core_chunk *ring;
@@ -285,6 +290,8 @@ struct core_thread {
 	/* Chunks that were to be used again when one of their records was not complete. */
 	struct core_chunk pinned[CORE_PINNED];
 	uint32_t npinned;
+	/* In mode ring: the chunk that was left last, which may not be full. */
+	struct core_left last;
 	uint32_t kept_last; /* number of the snapshot that was kept last, of this thread */
 	/* The snapshot that goes on, and how many chunks were taken since. */
 	uint32_t asked, asked_chunks;

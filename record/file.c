@@ -220,13 +220,14 @@ NOT_TRACED static bool page_complete(const uint64_t *p, const uint64_t *end)
 	return true;
 }
 
-bool core_chunk_complete(const char *chunk)
+bool core_chunk_complete(struct core_left l)
 {
-	for (size_t at = 0; at < SPB_CHUNK_SIZE; at += SPB_PAGE) {
-		const char *const begin = chunk + (at ? at : SPB_CHUNK_HEAD);
-		const char *const end = chunk + at + SPB_PAGE;
+	for (const char *page = l.chunk; page < l.end; page += SPB_PAGE) {
+		const bool whole = l.end - page >= SPB_PAGE;
+		const char *const begin = page == l.chunk ? page + SPB_CHUNK_HEAD : page;
+		const char *const end = whole ? page + SPB_PAGE : l.end;
 
-		if (!words_complete(begin, (size_t)(end - begin) / sizeof(lanes)) &&
+		if (!(whole && words_complete(begin, (size_t)(end - begin) / sizeof(lanes))) &&
 		    !page_complete((const void *)begin, (const void *)end))
 			return false;
 	}

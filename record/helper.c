@@ -46,14 +46,16 @@ static struct {
 	uint32_t spare; /* the number of a chunk for which the disk had no room, + 1; 0: none */
 	/* Chunks to unmap; threads add them with the lock. */
 	uint32_t drop_head, drop_tail;
-	char *drops[DROPS];
-	/*
-	 * Chunks with a record that may still be stored, a ring: the oldest one is unmapped if
-	 * there are more, as records that were left by a jump never are.
-	 */
-	char *pending[PENDING];
-	uint32_t npending;
+	struct core_left drops[DROPS];
 } helper;
+
+/*
+ * Chunks with a record that may still be stored, a ring: the oldest one is unmapped if there are
+ * more, as records that were left by a jump never are. They wait for the next helper if this one
+ * ends.
+ */
+static struct core_left pending[PENDING];
+static uint32_t npending;
 
 static void control_poke(void)
 {
@@ -91,20 +93,20 @@ static bool slot_fill(void)
 static bool drop_one(void)
 {
 	const uint32_t tail = seam_load32(&helper.drop_tail);
-	char *chunk;
+	struct core_left l;
 
 	if (helper.drop_head == tail)
 		return false;
-	chunk = helper.drops[helper.drop_head % DROPS];
-	if (!core_chunk_complete(chunk)) {
-		char **const slot = &helper.pending[helper.npending++ % PENDING];
-		char *const oldest = *slot;
+	l = helper.drops[helper.drop_head % DROPS];
+	if (!core_chunk_complete(l)) {
+		struct core_left *const slot = &pending[npending++ % PENDING];
+		const struct core_left oldest = *slot;
 
-		*slot = chunk;
-		chunk = oldest;
+		*slot = l;
+		l = oldest;
 	}
-	if (chunk)
-		seam_unmap(chunk, SPB_CHUNK_SIZE);
+	if (l.chunk)
+		seam_unmap(l.chunk, SPB_CHUNK_SIZE);
 	seam_store32(&helper.drop_head, helper.drop_head + 1);
 	return true;
 }
@@ -113,9 +115,9 @@ static bool drop_one(void)
 static void pending_look(void)
 {
 	for (uint32_t i = 0; i < PENDING; i++) {
-		char **const chunk = &helper.pending[i];
+		char **const chunk = &pending[i].chunk;
 
-		if (!*chunk || !core_chunk_complete(*chunk))
+		if (!*chunk || !core_chunk_complete(pending[i]))
 			continue;
 		seam_unmap(*chunk, SPB_CHUNK_SIZE);
 		*chunk = NULL;
@@ -291,12 +293,12 @@ char *core_helper_chunk(uint32_t *number)
 	return p;
 }
 
-bool core_helper_unmap(char *chunk)
+bool core_helper_unmap(struct core_left l)
 {
 	if (!seam_load32(&helper.id) || helper.stop ||
 	    helper.drop_tail - seam_load32(&helper.drop_head) == DROPS)
 		return false;
-	helper.drops[helper.drop_tail % DROPS] = chunk;
+	helper.drops[helper.drop_tail % DROPS] = l;
 	seam_store32(&helper.drop_tail, helper.drop_tail + 1);
 	return true;
 }

@@ -132,26 +132,48 @@ static void thread_drop(void)
 	core_own.chunk = core_own.chunk_end = NULL;
 }
 
-/*
- * Gives a full chunk to the helper, which unmaps it when it is complete; if the helper has too
- * many, the thread does that itself, so that many threads do not fill the memory. Without a helper
- * a chunk is kept for a while, and the one that has been kept longest is unmapped. A chunk that is
- * not complete even then stays mapped.
- */
-static void chunk_keep(char *chunk)
+/* Unmaps those that were kept and are complete now. */
+static void kept_look(void)
 {
-	char **slot;
+	for (unsigned i = 0; i < CORE_KEPT; i++) {
+		struct core_left *const l = &core_own.kept[i];
 
-	if (core_helper_unmap(chunk))
+		if (!l->chunk || !core_chunk_complete(*l))
+			continue;
+		seam_unmap(l->chunk, SPB_CHUNK_SIZE);
+		l->chunk = NULL;
+	}
+}
+
+/*
+ * Gives a chunk to the helper, which unmaps it when it is complete; without a helper, or if that has
+ * too many, the thread does that itself. A chunk that is not complete is kept for a while. One that
+ * is not complete even when many others came stays mapped.
+ */
+static void chunk_keep(struct core_left l)
+{
+	struct core_left *slot;
+
+	if (core_helper_unmap(l))
 		return;
-	if (core_helper_is_on() && core_chunk_complete(chunk)) {
-		seam_unmap(chunk, SPB_CHUNK_SIZE);
+	if (core_chunk_complete(l)) {
+		seam_unmap(l.chunk, SPB_CHUNK_SIZE);
 		return;
 	}
 	slot = &core_own.kept[core_own.nkept++ % CORE_KEPT];
-	if (*slot && core_chunk_complete(*slot))
-		seam_unmap(*slot, SPB_CHUNK_SIZE);
-	*slot = chunk;
+	if (slot->chunk && core_chunk_complete(*slot))
+		seam_unmap(slot->chunk, SPB_CHUNK_SIZE);
+	*slot = l;
+}
+
+/* The same for one of a ring. All but the one that was left last are full. */
+static void ring_chunk_keep(char *chunk)
+{
+	struct core_left l = { chunk, chunk + SPB_CHUNK_SIZE };
+
+	if (core_own.last.chunk == chunk)
+		l = core_own.last;
+	chunk_keep(l);
 }
 
 /* --- rings --- */
@@ -216,7 +238,7 @@ static void old_unmap(uint32_t n)
 	struct core_thread *const own = &core_own;
 
 	for (; n && own->old_at < own->nold; n--, own->old_at++)
-		chunk_keep(own->old[(own->old_first + own->old_at) % own->nold].p);
+		ring_chunk_keep(own->old[(own->old_first + own->old_at) % own->nold].p);
 	if (own->old && own->old_at == own->nold) {
 		seam_unmap(own->old, own->old_size * sizeof(*own->old));
 		own->old = NULL;
@@ -229,7 +251,7 @@ static void pinned_drop(void)
 {
 	for (uint32_t i = 0; i < CORE_PINNED; i++) {
 		if (core_own.pinned[i].p)
-			chunk_keep(core_own.pinned[i].p);
+			ring_chunk_keep(core_own.pinned[i].p);
 		core_own.pinned[i].p = NULL;
 	}
 	core_own.npinned = 0;
@@ -291,7 +313,7 @@ static void ring_drop(bool dying)
 			if (own->session == core_session.number && !kept)
 				dead_add(c.number);
 		} else {
-			chunk_keep(c.p);
+			ring_chunk_keep(c.p);
 		}
 	}
 	if (own->ring)
@@ -349,7 +371,7 @@ static struct core_chunk ring_chunk(bool touch)
 	if (own->nring < 2 || own->session != core_session.number)
 		return c;
 	c = own->ring[own->ring_next];
-	if (!core_chunk_complete(c.p) && !ring_pin(&c))
+	if (!core_chunk_complete((struct core_left){ c.p, c.p + SPB_CHUNK_SIZE }) && !ring_pin(&c))
 		return (struct core_chunk){ NULL, 0 };
 	own->ring[own->ring_next] = c;
 	own->ring_next = (own->ring_next + 1) % own->nring;
@@ -359,16 +381,30 @@ static struct core_chunk ring_chunk(bool touch)
 
 /* --- chunks and pages --- */
 
-/* The thread is done with its chunk, which stays mapped. */
-static void chunk_leave(void)
+/*
+ * The thread is done with its chunk. `at`: the place of an event that finds no room in it. Records
+ * that a signal handler has interrupted are before that, as they were reserved before.
+ */
+static void chunk_leave(const char *at)
 {
-	if (core_own.chunk && !core_own.ring)
-		chunk_keep(core_own.chunk);
+	struct core_left l = { core_own.chunk, core_own.chunk + SPB_CHUNK_SIZE };
+
+	if (!l.chunk)
+		return;
+	if (at >= l.chunk && at < l.end)
+		l.end = at;
 	core_own.chunk = NULL;
+	if (core_own.ring)
+		core_own.last = l;
+	else
+		chunk_keep(l);
 }
 
-/* Takes the thread's next chunk. Returns false if the file has no room. Called with the lock. */
-static bool thread_chunk(struct core_moment opened)
+/*
+ * Takes the thread's next chunk, for an event at `at`. Returns false if the file has no room. Called
+ * with the lock.
+ */
+static bool thread_chunk(struct core_moment opened, const char *at)
 {
 	struct core_thread *const own = &core_own;
 	const bool first = own->session != core_session.number;
@@ -377,7 +413,7 @@ static bool thread_chunk(struct core_moment opened)
 
 	if (own->chunk) {
 		core_chunk_close(own->chunk);
-		chunk_leave();
+		chunk_leave(at);
 		if (core_session.number)
 			core_helper_start();
 	}
@@ -386,6 +422,7 @@ static bool thread_chunk(struct core_moment opened)
 		return false;
 	thread_list();
 	if (first) {
+		kept_look();
 		ring_drop(false);
 		own->session = core_session.number;
 		own->number = ++core_session.nthreads;
@@ -490,8 +527,8 @@ static bool page_next(void)
 	return false;
 }
 
-/* Moves on to the next chunk. Returns false if no more can be stored. */
-static bool chunk_next(void)
+/* Moves on to the next chunk, for an event at `at`. Returns false if no more can be stored. */
+static bool chunk_next(const char *at)
 {
 	/* What follows may take long, and the record that waits has a time from before. */
 	const struct core_moment opened = core_clock_moment();
@@ -508,8 +545,8 @@ static bool chunk_next(void)
 		core_system_join();
 	}
 	if (core_own.session != core_session.number)
-		chunk_leave();
-	good = thread_chunk(opened);
+		chunk_leave(at);
+	good = thread_chunk(opened, at);
 	if (good) {
 		chunk_enter();
 	} else {
@@ -542,7 +579,7 @@ char *spur_trace_page(char *at, uint64_t size)
 	page_fill(at, size);
 	/* Else a signal handler was faster, and there is a new page already. */
 	if (spur_trace_here.at == at + size || !seam_load_pointer(&spur_trace_here.end))
-		good = page_next() || chunk_next();
+		good = page_next() || chunk_next(at);
 	seam_fence();
 	core_own.busy = false;
 	return good ? spur_trace_reserve(size) : NULL;
@@ -567,8 +604,11 @@ void core_thread_close(void)
 {
 	if (!core_own.chunk || core_own.session != core_session.number)
 		return;
+	/* From here on a signal handler finds no room, so that the chunk can be unmapped. */
+	seam_set_pointer(&spur_trace_here.end, NULL);
+	seam_fence();
 	core_chunk_close(core_own.chunk);
-	chunk_leave();
+	chunk_leave(spur_trace_here.at);
 	thread_drop();
 }
 
@@ -594,8 +634,8 @@ static void thread_end(void *p)
 		core_chunk_trim(own->chunk_number, (size_t)(end - chunk));
 	ring_drop(true);
 	for (unsigned i = 0; i < CORE_KEPT; i++)
-		if (own->kept[i])
-			seam_unmap(own->kept[i], SPB_CHUNK_SIZE);
+		if (own->kept[i].chunk)
+			seam_unmap(own->kept[i].chunk, SPB_CHUNK_SIZE);
 	/* Not earlier: a recording that ends while the lock was given up has to find it. */
 	if (own->listed) {
 		*own->before = own->next;
