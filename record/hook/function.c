@@ -125,7 +125,16 @@ uint32_t hook_functions_add(const struct plan_head *p, uint64_t shift, uint32_t 
 	return first;
 }
 
+void hook_functions_again(uint32_t first, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		seam_store((uint64_t *)(uintptr_t)&hook_function(first + i)->calls, 0);
+}
+
 /* --- those that are listed --- */
+
+/* In place of the address of an item that was forgotten: searches go on behind it. */
+enum { FORGOTTEN = 1 };
 
 static uint64_t mix(uint64_t v)
 {
@@ -136,12 +145,15 @@ static uint64_t mix(uint64_t v)
 static void list_put(struct list *l, uint64_t address, uint32_t number)
 {
 	uint64_t i = mix(address) & l->mask;
+	struct listed *forgotten = NULL, *at;
 
-	while (l->items[i].address && l->items[i].address != address)
-		i = (i + 1) & l->mask;
-	l->used += !l->items[i].address;
-	l->items[i].number = number;
-	__atomic_store_n(&l->items[i].address, address, __ATOMIC_RELEASE);
+	for (; l->items[i].address && l->items[i].address != address; i = (i + 1) & l->mask)
+		if (!forgotten && l->items[i].address == FORGOTTEN)
+			forgotten = &l->items[i];
+	at = forgotten && !l->items[i].address ? forgotten : &l->items[i];
+	l->used += !at->address;
+	at->number = number;
+	__atomic_store_n(&at->address, address, __ATOMIC_RELEASE);
 }
 
 bool hook_list_add(uint64_t address, uint32_t number)
@@ -154,7 +166,7 @@ bool hook_list_add(uint64_t address, uint32_t number)
 			return false;
 		l->mask = n - 1;
 		for (uint64_t i = 0; hook_list && i <= hook_list->mask; i++)
-			if (hook_list->items[i].address)
+			if (hook_list->items[i].address > FORGOTTEN)
 				list_put(l, hook_list->items[i].address,
 					 (uint32_t)hook_list->items[i].number);
 		/* The old one stays: a hook may be looking into it. */
@@ -206,5 +218,5 @@ void hook_list_forget(uint64_t first, uint64_t end)
 			ranges[i].end = ranges[i].first;
 	for (uint64_t i = 0; hook_list && i <= hook_list->mask; i++)
 		if (hook_list->items[i].address >= first && hook_list->items[i].address < end)
-			hook_list->items[i].address = 1; /* none has it, and the search goes on */
+			hook_list->items[i].address = FORGOTTEN;
 }

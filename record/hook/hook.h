@@ -218,6 +218,8 @@ HOOK uint64_t hook_ticks_of(uint64_t ns);
 HOOK const struct hook_function *hook_function(uint32_t number);
 /* Describes the functions of a plan. Returns the number of the first; 0: there is no room. */
 HOOK uint32_t hook_functions_add(const struct plan_head *p, uint64_t shift, uint32_t module);
+/* The same functions serve another time: no call of them is counted yet. */
+HOOK void hook_functions_again(uint32_t first, uint32_t n);
 /*
  * The functions that call hooks themselves: those of the range are recorded only if they are
  * listed. `address`: any in the function that the hook may see.
@@ -268,10 +270,12 @@ struct hook_area {
 
 /* An area near [first, end) with room for n thunks, which can be written. NULL: none. */
 HOOK struct hook_area *hook_area_new(uint64_t first, uint64_t end, uint32_t n);
-/* Makes it executable. Returns false if that is refused. */
+/* Makes it executable. Returns false if that is refused; then the area is gone. */
 HOOK bool hook_area_done(struct hook_area *a);
 /* A thunk that enters `body` with an ENTER record of that number. */
 HOOK uint64_t hook_thunk(struct hook_area *a, uint32_t number, uint64_t body, bool full);
+/* The body that a thunk enters. */
+HOOK uint64_t hook_thunk_body(uint64_t thunk);
 /* One that a function jumps to when its frame is set up, in place of a call of mcount. */
 HOOK uint64_t hook_thunk_call(struct hook_area *a, uint32_t number, uint64_t body, bool full);
 /* An address near the module from where `to` is entered. */
@@ -282,12 +286,28 @@ HOOK const struct hook_area *hook_area_of(uint64_t address);
 
 /* --- patch.c --- */
 
+/*
+ * A plan that a module was changed by. If the module is to be changed by the same plan again, its
+ * functions keep their numbers and its thunks serve again.
+ */
+struct hook_planned {
+	struct hook_planned *next;
+	const struct plan_head *plan;
+	uint32_t first; /* number of function 0 */
+	bool made; /* the thunks are there */
+	uint64_t targets[]; /* where each point leads then; 0: it stays */
+};
+
+/* Modules that have gone stay in the list, as they may come again at the same place. */
 struct hook_module {
 	struct hook_module *next;
+	struct hook_planned *planned;
 	uint64_t first, end, shift;
 	uint64_t relro_first, relro_end;
-	uint32_t number;
+	uint32_t number; /* 0: not described, or unloaded */
 	uint32_t seen;
+	bool there;
+	bool changed; /* as its plan says, in this recording */
 	bool main;
 	uint64_t dynamic; /* address of its dynamic section; 0: none */
 	uint8_t build_id[20];
@@ -300,7 +320,7 @@ struct hook_counts {
 };
 extern HOOK struct hook_counts hook_counts;
 
-HOOK void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t first);
+HOOK void hook_patch(const struct hook_module *m, struct hook_planned *g);
 /* Changes a slot of the module. Returns false if that is refused. */
 HOOK bool hook_slot_write(const struct hook_module *m, uint8_t *at, uint64_t to);
 /*
@@ -353,6 +373,7 @@ extern HOOK const char *hook_socket;
 HOOK bool hook_hello(struct record_settings *s);
 /* The plan of a module, or NULL: nothing is to be changed. */
 HOOK const struct plan_head *hook_plan(const struct hook_module *m);
+HOOK void hook_plan_free(const struct plan_head *p);
 HOOK void hook_say(const char *a, const char *b);
 HOOK void hook_done(void);
 HOOK void hook_hang_up(void);

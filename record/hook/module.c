@@ -104,7 +104,7 @@ static struct hook_module *module_known(const struct dl_phdr_info *i)
 	struct hook_module *m;
 
 	for (m = modules; m; m = m->next)
-		if (m->number && m->shift == i->dlpi_addr &&
+		if (m->there && m->shift == i->dlpi_addr &&
 		    (m->main ? (uint64_t)i->dlpi_phdr == getauxval(AT_PHDR) :
 			       strcmp(m->path, path) == 0))
 			break;
@@ -155,7 +155,7 @@ static bool is_full(const struct plan_head *p)
 	return false;
 }
 
-static void module_new(struct hook_module *m)
+static uint32_t module_describe(const struct hook_module *m)
 {
 	const struct core_module c = { .first = m->first,
 				       .end = m->end,
@@ -163,29 +163,106 @@ static void module_new(struct hook_module *m)
 				       .build_id = m->build_id,
 				       .build_id_size = m->build_id_size,
 				       .path = m->path };
-	const struct plan_head *p = NULL;
-	uint32_t first;
 
-	m->number = core_module(&c);
-	m->next = modules;
-	modules = m;
-	if (hook_module_found && !hook_is_own((m->first + m->end) / 2))
+	return core_module(&c);
+}
+
+/* What is known of a module that was there before, at the same place. Returns NULL if it was not. */
+static struct hook_module *module_before(const struct hook_module *m)
+{
+	struct hook_module *b;
+
+	for (b = modules; b; b = b->next)
+		if (!b->there && b->shift == m->shift && b->first == m->first && b->end == m->end &&
+		    b->build_id_size == m->build_id_size &&
+		    memcmp(b->build_id, m->build_id, sizeof(b->build_id)) == 0 &&
+		    strcmp(b->path, m->path) == 0)
+			break;
+	return b;
+}
+
+static void module_new(struct hook_module *m)
+{
+	struct hook_module *const before = module_before(m);
+
+	if (before) {
+		before->seen = m->seen;
+		munmap(m, sizeof(*m));
+		m = before;
+	} else {
+		m->next = modules;
+		modules = m;
+	}
+	m->there = true;
+	if (!m->number)
+		m->number = module_describe(m);
+}
+
+static void module_gone(struct hook_module *m)
+{
+	if (hook_module_gone)
+		hook_module_gone(m->first, m->end);
+	if (m->number)
+		core_unload(m->number);
+	hook_list_forget(m->first, m->end);
+	m->number = 0;
+	m->there = m->changed = false;
+}
+
+/* The plan as it served the module before, or for the first time. Returns NULL without room. */
+static struct hook_planned *planned_get(struct hook_module *m, const struct plan_head *p)
+{
+	struct hook_planned *g;
+
+	for (g = m->planned; g; g = g->next)
+		if (g->plan->size == p->size && memcmp(g->plan, p, p->size) == 0)
+			break;
+	if (g) {
+		hook_plan_free(p);
+		hook_functions_again(g->first, g->plan->nfunctions);
+		return g;
+	}
+	g = mmap(NULL, sizeof(*g) + p->npoints * sizeof(*g->targets), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (g == MAP_FAILED)
+		return NULL;
+	g->plan = p;
+	g->first = hook_functions_add(p, m->shift, m->number);
+	if (!g->first)
+		return NULL;
+	g->next = m->planned;
+	m->planned = g;
+	return g;
+}
+
+/* Changes a module that is there as its plan says. */
+static void module_change(struct hook_module *m)
+{
+	const struct plan_head *p = NULL;
+	struct hook_planned *g;
+
+	m->changed = true;
+	if (hook_is_own((m->first + m->end) / 2))
+		return;
+	if (hook_module_found)
 		hook_module_found(m);
-	if (!m->number || !(flags & RECORD_FUNCTIONS) ||
-	    hook_is_own((m->first + m->end) / 2) || !(p = hook_plan(m)))
+	if (!m->number || !(flags & RECORD_FUNCTIONS) || !(p = hook_plan(m)))
 		return;
 	if (p->listed)
 		hook_list_range(m->first, m->end);
-	if (!p->npoints)
+	if (!p->npoints) {
+		hook_plan_free(p);
 		return;
-	first = hook_functions_add(p, m->shift, m->number);
-	if (!first)
+	}
+	g = planned_get(m, p);
+	if (!g)
 		return;
-	if (is_full(p))
+	if (is_full(g->plan))
 		hook_settings.full = true;
-	hook_patch(m, p, first);
+	hook_patch(m, g);
 }
 
+/* Finds what is new and what has gone, also since a recording before this one. */
 static void modules_look(void)
 {
 	struct hook_module *fresh = NULL, *m;
@@ -194,19 +271,20 @@ static void modules_look(void)
 	round_number++;
 	dl_iterate_phdr(module_see, &fresh);
 	for (m = modules; m; m = m->next)
-		if (m->number && m->seen != round_number) {
-			if (hook_module_gone)
-				hook_module_gone(m->first, m->end);
-			core_unload(m->number);
-			hook_list_forget(m->first, m->end);
-			m->number = 0;
-		}
+		if (m->there && m->seen != round_number)
+			module_gone(m);
 	if (fresh && flags & RECORD_FUNCTIONS)
 		hook_hello(&s);
 	while ((m = fresh)) {
 		fresh = m->next;
 		module_new(m);
 	}
+	for (m = modules; m; m = m->next)
+		if (!m->there && m->number)
+			module_gone(m);
+	for (m = modules; m; m = m->next)
+		if (m->there && !m->changed)
+			module_change(m);
 }
 
 void hook_modules(void)
@@ -344,12 +422,10 @@ bool hook_end_attached(void)
 	if (!seam_cas32(&spur_record_state.busy, 0, 1))
 		return false;
 	signals_give_back();
+	/* The next recording looks which of them are still there. */
 	for (struct hook_module *m = modules; m; m = m->next) {
-		if (!m->number)
-			continue;
-		core_unload(m->number);
 		hook_list_forget(m->first, m->end);
-		m->number = 0;
+		m->there = m->changed = false;
 	}
 	flags = 0;
 	spur_record_state.recording = 0;

@@ -15,7 +15,10 @@ struct patch {
 	const struct hook_module *m;
 	const struct plan_head *p;
 	const struct plan_function *functions;
-	struct hook_area *area;
+	const struct plan_point *points;
+	struct hook_area *area; /* where thunks are made; NULL: none are */
+	const uint64_t *known; /* where each point led before; NULL: thunks are made */
+	bool differs; /* one is to lead elsewhere than before */
 	uint32_t first; /* number of function 0 */
 };
 
@@ -120,6 +123,34 @@ static bool sled_write(const struct patch *c, const struct plan_point *q, uint8_
 	return code_write(at, p, sizeof(p));
 }
 
+/* --- thunks --- */
+
+/* The thunk of a point, from which `body` is entered; 0: there is none. */
+static uint64_t thunk_get(struct patch *c, const struct plan_point *q, uint64_t body)
+{
+	const uint32_t number = c->first + q->function;
+	const uint64_t known = c->known ? c->known[q - c->points] : 0;
+
+	if (!c->known)
+		return q->kind == PLAN_MCOUNT ? hook_thunk_call(c->area, number, body, is_slow(c, q)) :
+						hook_thunk(c->area, number, body, is_slow(c, q));
+	if (known && hook_thunk_body(known) == body)
+		return known;
+	c->differs = true;
+	return 0;
+}
+
+static uint64_t sled_get(struct patch *c, const struct plan_point *q)
+{
+	if (c->known) {
+		c->differs |= !c->known[q - c->points];
+		return c->known[q - c->points];
+	}
+	return hook_island(c->area, q->kind == PLAN_XRAY_ENTER ? hook_xray_enter :
+				    q->kind == PLAN_XRAY_EXIT  ? hook_xray_exit :
+								 hook_xray_tail);
+}
+
 /* --- slots --- */
 
 /*
@@ -159,7 +190,7 @@ static uint64_t slot_target(const struct patch *c, uint64_t value, const char *n
 }
 
 /* The thunk for a slot, or 0. */
-static uint64_t slot_thunk(const struct patch *c, const struct plan_point *q, uint8_t *at)
+static uint64_t slot_thunk(struct patch *c, const struct plan_point *q, uint8_t *at)
 {
 	const struct plan_function *const f = &c->functions[q->function];
 	const char *const name = (const char *)c->p + c->p->texts + f->name;
@@ -171,7 +202,7 @@ static uint64_t slot_thunk(const struct patch *c, const struct plan_point *q, ui
 	target = slot_target(c, *(uint64_t *)(void *)at, name);
 	if (!target || hook_is_own(target))
 		return 0;
-	return hook_thunk(c->area, c->first + q->function, target, is_slow(c, q));
+	return thunk_get(c, q, target);
 }
 
 bool hook_slot_write(const struct hook_module *m, uint8_t *at, uint64_t to)
@@ -194,33 +225,25 @@ bool hook_slot_write(const struct hook_module *m, uint8_t *at, uint64_t to)
 /* --- all --- */
 
 /* Where the point is to lead; 0: it stays as it is. */
-static uint64_t point_target(const struct patch *c, const struct plan_point *q)
+static uint64_t point_target(struct patch *c, const struct plan_point *q)
 {
 	uint8_t *const at = (uint8_t *)(q->address + c->m->shift);
-	const uint32_t number = c->first + q->function;
 
 	if ((uint64_t)at < c->m->first || (uint64_t)at + q->size > c->m->end)
 		return 0;
 	switch (q->kind) {
 	case PLAN_ENTRY:
-		if (!is_entry(at, q->size))
-			return 0;
-		return hook_thunk(c->area, number, (uint64_t)at + q->size, is_slow(c, q));
+		return is_entry(at, q->size) ? thunk_get(c, q, (uint64_t)at + q->size) : 0;
 	case PLAN_MCOUNT:
-		if (!is_call(at, q->size))
-			return 0;
-		return hook_thunk_call(c->area, number, (uint64_t)at + q->size, is_slow(c, q));
+		return is_call(at, q->size) ? thunk_get(c, q, (uint64_t)at + q->size) : 0;
 	case PLAN_XRAY_ENTER:
 	case PLAN_XRAY_EXIT:
 	case PLAN_XRAY_TAIL:
-		return !is_sled(at, q->kind, q->size) ? 0 :
-		       hook_island(c->area, q->kind == PLAN_XRAY_ENTER ? hook_xray_enter :
-					    q->kind == PLAN_XRAY_EXIT  ? hook_xray_exit :
-									 hook_xray_tail);
+		return is_sled(at, q->kind, q->size) ? sled_get(c, q) : 0;
 	case PLAN_SLOT:
 		return slot_thunk(c, q, at);
 	case PLAN_CALLED:
-		return hook_list_add((uint64_t)at, number);
+		return hook_list_add((uint64_t)at, c->first + q->function);
 	}
 	return 0;
 }
@@ -251,8 +274,7 @@ static bool is_code(const struct plan_point *q)
 /* Makes the code from the first point to the last one writable, or as it was. */
 static bool code_protect(const struct patch *c, int protection)
 {
-	const struct plan_point *const q =
-		(const struct plan_point *)(const void *)((const char *)c->p + c->p->points);
+	const struct plan_point *const q = c->points;
 	uint64_t first = UINT64_MAX, end = 0;
 
 	for (uint32_t i = 0; i < c->p->npoints; i++) {
@@ -282,8 +304,7 @@ static void point_leave(const struct patch *c, const struct plan_point *q)
 /* `targets`: where each point is to lead. `code`: code can be changed. Returns how many were. */
 static uint64_t points_write(const struct patch *c, const uint64_t *targets, bool thunks, bool code)
 {
-	const struct plan_point *const q =
-		(const struct plan_point *)(const void *)((const char *)c->p + c->p->points);
+	const struct plan_point *const q = c->points;
 	uint64_t patched = 0;
 
 	for (uint32_t i = 0; i < c->p->npoints; i++) {
@@ -297,30 +318,58 @@ static uint64_t points_write(const struct patch *c, const uint64_t *targets, boo
 	return patched;
 }
 
-void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t first)
+/* Finds where each point is to lead. Returns how many slots no thunk may stand for. */
+static uint64_t targets_find(struct patch *c, uint64_t *targets)
 {
-	const struct plan_point *const q =
-		(const struct plan_point *)(const void *)((const char *)p + p->points);
+	const bool thunks = c->area || c->known;
+	uint64_t left = 0;
+
+	c->differs = false;
+	for (uint32_t i = 0; i < c->p->npoints; i++) {
+		const struct plan_point *const q = &c->points[i];
+
+		targets[i] = thunks || q->kind == PLAN_CALLED ? point_target(c, q) : 0;
+		left += thunks && q->kind == PLAN_SLOT && !targets[i];
+	}
+	return left;
+}
+
+/* Has thunks, which are complete before anything leads to them. Returns false if they are refused. */
+static bool thunks_make(struct patch *c, struct hook_planned *g, uint64_t *targets, uint64_t *left)
+{
+	const struct hook_module *const m = c->m;
+
+	if (g->made) {
+		c->known = g->targets;
+		*left = targets_find(c, targets);
+		c->known = NULL;
+		if (!c->differs)
+			return true;
+	}
+	c->area = hook_area_new(m->first, m->end, c->p->npoints);
+	*left = targets_find(c, targets);
+	g->made = c->area && hook_area_done(c->area);
+	memcpy(g->targets, targets, c->p->npoints * sizeof(*targets));
+	return g->made;
+}
+
+void hook_patch(const struct hook_module *m, struct hook_planned *g)
+{
+	const struct plan_head *const p = g->plan;
 	const size_t size = (p->npoints + (size_t)1) * sizeof(uint64_t);
 	struct patch c = { .m = m,
 			   .p = p,
 			   .functions = (const void *)((const char *)p + p->functions),
-			   .area = hook_area_new(m->first, m->end, p->npoints),
-			   .first = first };
+			   .points = (const void *)((const char *)p + p->points),
+			   .first = g->first };
 	uint64_t *const targets =
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	bool thunks = false, code = false;
-	uint64_t patched, left = 0;
+	bool thunks, code;
+	uint64_t patched, left;
 
 	if (targets == MAP_FAILED)
 		return;
-	for (uint32_t i = 0; i < p->npoints; i++) {
-		targets[i] = c.area || q[i].kind == PLAN_CALLED ? point_target(&c, &q[i]) : 0;
-		/* Slots of functions that no thunk may enter: nothing was refused. */
-		left += c.area && q[i].kind == PLAN_SLOT && !targets[i];
-	}
-	/* Thunks are complete before anything leads to them. */
-	thunks = c.area && hook_area_done(c.area);
+	thunks = thunks_make(&c, g, targets, &left);
 	code = thunks && (hook_deferred || code_protect(&c, PROT_READ | PROT_WRITE | PROT_EXEC));
 	if (!code)
 		hook_say("memory that is written and executed is refused: functions may be missing "

@@ -215,3 +215,8 @@ const struct plan_head *hook_plan(const struct hook_module *m)
 	hook_say("the plan is damaged: ", m->path);
 	return NULL;
 }
+
+void hook_plan_free(const struct plan_head *p)
+{
+	munmap((void *)(uintptr_t)p, p->size);
+}

@@ -97,20 +97,24 @@ static void frames_register(struct hook_area *a)
 		__register_frame(a->frames);
 }
 
+static uint64_t head_size(void)
+{
+	return (sizeof(struct hook_area) + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
 struct hook_area *hook_area_new(uint64_t first, uint64_t end, uint32_t n)
 {
-	const uint64_t head = (sizeof(struct hook_area) + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	const uint64_t size = ((uint64_t)n * THUNK + ISLANDS * ISLAND + PAGE - 1) &
 			      ~(uint64_t)(PAGE - 1);
 	struct hook_area *a;
 	uint64_t at;
 
-	a = mmap(NULL, head, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	a = mmap(NULL, head_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (a == MAP_FAILED)
 		return NULL;
 	at = size < REACH / 2 ? area_map(first, end, size) : 0;
 	if (!at) {
-		munmap(a, head);
+		munmap(a, head_size());
 		return NULL;
 	}
 	a->first = a->at = at;
@@ -124,6 +128,7 @@ bool hook_area_done(struct hook_area *a)
 {
 	if (mprotect((void *)a->first, a->end - a->first, PROT_READ | PROT_EXEC)) {
 		munmap((void *)a->first, a->end - a->first);
+		munmap(a, head_size());
 		return false;
 	}
 	a->next = areas;
@@ -213,6 +218,11 @@ uint64_t hook_thunk(struct hook_area *a, uint32_t number, uint64_t body, bool fu
 	jump[1] = (uint8_t)(p - (jump + 2));
 	body_enter(t, p, body, true);
 	return (uint64_t)t;
+}
+
+uint64_t hook_thunk_body(uint64_t thunk)
+{
+	return *(const uint64_t *)(thunk + BODY_AT);
 }
 
 uint64_t hook_thunk_call(struct hook_area *a, uint32_t number, uint64_t body, bool full)
