@@ -23,6 +23,7 @@ enum {
 	PAGE = 4096,
 	CHANGES_MOST = 1 << 24,
 	CHILDREN_MOST = 1 << 16,
+	PROGRAMS_MOST = 100, /* that a process comes to run before it is attached to */
 	DLOPEN_FLAGS = 0x2 | 0x8, /* RTLD_NOW | RTLD_DEEPBIND: the library uses its own names */
 };
 
@@ -238,6 +239,11 @@ static pid_t safe_stop(struct attach *a, struct spur_error *err)
 		tracees_release(&a->threads, 0);
 		if (!stopped && (now_ns() > until || !a->threads.waits))
 			return 0;
+		if (target_was_replaced(&a->target)) {
+			err_set(err, SPUR_ERR_IO, "process %d: it runs another program now",
+				(int)a->target.pid);
+			return 0;
+		}
 		if (now_ns() > until)
 			break;
 		/* Not too often, as the others had to wait for the one that did not stop. */
@@ -861,8 +867,10 @@ static const char **arguments_read(pid_t pid, const char *program, struct arena 
 	return argv;
 }
 
-enum spur_status recorder_attach(const struct recorder_options *o, pid_t pid, int64_t ns,
-				 struct recorder_result *result, struct spur_error *err)
+/* `replaced`: nothing was recorded, as the process came to run another program. */
+static enum spur_status attach_once(const struct recorder_options *o, pid_t pid, int64_t ns,
+				    struct recorder_result *result, bool *replaced,
+				    struct spur_error *err)
 {
 	struct session s = { .fd = -1 };
 	struct attach a = { .options = o, .session = &s };
@@ -903,7 +911,22 @@ enum spur_status recorder_attach(const struct recorder_options *o, pid_t pid, in
 	server_free(a.server);
 	session_close(&s, result->started);
 	tracees_free(&a.threads);
+	*replaced = st == SPUR_FAIL && !result->started && target_was_replaced(&a.target);
 	target_close(&a.target);
 	program_close(&p);
+	return st;
+}
+
+enum spur_status recorder_attach(const struct recorder_options *o, pid_t pid, int64_t ns,
+				 struct recorder_result *result, struct spur_error *err)
+{
+	enum spur_status st = SPUR_FAIL;
+	bool replaced = true;
+
+	/* What was found out before is of another program, as where a shell has just forked. */
+	for (unsigned i = 0; replaced && i < PROGRAMS_MOST; i++) {
+		err->code = 0;
+		st = attach_once(o, pid, ns, result, &replaced, err);
+	}
 	return st;
 }

@@ -58,6 +58,8 @@ void target_close(struct target *t);
 bool target_look(struct target *t);
 /* True while the process exists and runs the program that it ran when it was opened. */
 bool target_lives(const struct target *t);
+/* True if the process runs another program than when it was opened. */
+bool target_was_replaced(const struct target *t);
 /* Both return false if not all bytes can be read or written. */
 bool target_read(const struct target *t, uint64_t at, void *to, size_t size);
 bool target_write(const struct target *t, uint64_t at, const void *from, size_t size);

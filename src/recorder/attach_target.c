@@ -70,6 +70,18 @@ bool target_lives(const struct target *t)
 	       (!t->stack || target_stat(task, 28) == t->stack);
 }
 
+bool target_was_replaced(const struct target *t)
+{
+	char task[24];
+	uint64_t stack;
+
+	snprintf(task, sizeof(task), "%d", (int)t->pid);
+	/* It has none if it has ended. */
+	stack = target_stat(task, 28);
+	return t->stack && stack && stack != t->stack &&
+	       target_stat(task, 22) == t->start_time;
+}
+
 /* Returns the text of a file of /proc, or NULL if it cannot be read. Free with mem_free(). */
 static char *text_read(const char *path)
 {

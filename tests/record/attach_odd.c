@@ -1,6 +1,7 @@
 /*
- * A program that does unusual things while it is recorded: attach_odd MODE. It calls a function all
- * the time, on one thread, until SIGTERM. What SIGUSR1 does depends on the mode.
+ * A program that does unusual things while it is recorded: attach_odd MODE [later]. It calls a
+ * function all the time, on one thread, until SIGTERM. What SIGUSR1 does depends on the mode.
+ * `later`: nothing can be called in it at first, and it becomes another program after a second.
  */
 #define _GNU_SOURCE
 #include <linux/filter.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t stop, now;
@@ -41,11 +43,31 @@ static void filter(void)
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p);
 }
 
+/* No function can be called in a thread that blocks SIGTRAP, until it runs another program. */
+static void become(const char *program, const char *mode)
+{
+	struct timespec t = { 1, 0 };
+	sigset_t trap;
+
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	sigprocmask(SIG_BLOCK, &trap, NULL);
+	write(STDOUT_FILENO, "\n", 1);
+	while (nanosleep(&t, &t) != 0)
+		;
+	execl(program, program, mode, (char *)NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *const mode = argc > 1 ? argv[1] : "";
+	sigset_t none;
 	long sum = 0;
 
+	if (argc > 2)
+		become(argv[0], mode);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGTERM, on_term);
 	signal(SIGUSR1, on_usr1);
 	while (!stop) {
