@@ -35,6 +35,7 @@ struct attach {
 	pid_t recorder; /* what the library calls its recorder */
 	struct target target;
 	struct tracees threads;
+	bool again; /* what failed last may go well a moment later */
 };
 
 /* --- signals --- */
@@ -352,12 +353,15 @@ static enum spur_status change_all(struct attach *a, bool back, struct spur_erro
 	struct attach_state s;
 	struct changes c;
 
+	a->again = true;
 	if (!m || !state_read(a, m, &s) || s.busy)
 		return err_set(err, SPUR_ERR_IO, "process %d: it loads libraries all the time",
 			       (int)a->target.pid);
+	a->again = false;
 	if (!changes_read(a, &s, &c))
 		return err_nomem(err);
-	if (!step_out(a, &c))
+	a->again = !step_out(a, &c);
+	if (a->again)
 		err_set(err, SPUR_ERR_IO, "process %d: a thread stays where code is to be changed",
 			(int)a->target.pid);
 	else if (back || changes_make(a, &c, false) || !c.count)
@@ -459,15 +463,33 @@ static void switch_off(const struct attach *a)
 		os_closedir(dir);
 }
 
-/* Changes the program back. Without the library nothing was changed. */
-static enum spur_status change_back(struct attach *a, struct spur_error *err)
+/* Changes the program, or changes it back. Without the library nothing was changed. */
+static enum spur_status change(struct attach *a, bool back, struct spur_error *err)
 {
 	enum spur_status st = tracees_stop(&a->threads, err);
 
-	if (st == SPUR_OK && target_look(&a->target) && library_find(a))
-		st = change_all(a, true, err);
+	a->again = a->threads.waits;
+	if (st == SPUR_OK && !target_look(&a->target))
+		st = err_nomem(err);
+	if (st == SPUR_OK && (!back || library_find(a)))
+		st = change_all(a, back, err);
 	tracees_release(&a->threads, 0);
 	return st;
+}
+
+/* The same, tried again while a thread is where it cannot be stopped, or moved from. */
+static enum spur_status change_patiently(struct attach *a, bool back, struct spur_error *err)
+{
+	const int64_t until = now_ns() + (int64_t)PATIENCE_MS * 1000000;
+	enum spur_status st;
+
+	for (;;) {
+		err->code = 0;
+		st = change(a, back, err);
+		if (st == SPUR_OK || !a->again || now_ns() > until)
+			return st;
+		nap(NULL);
+	}
 }
 
 /*
@@ -483,7 +505,7 @@ static enum spur_status detach(struct attach *a, struct spur_error *err)
 
 	do {
 		err->code = 0;
-		st = change_back(a, err);
+		st = change(a, true, err);
 		if (st == SPUR_FAIL || has_filter(a) || !library_find(a)) {
 			nap(NULL);
 			continue;
@@ -496,7 +518,7 @@ static enum spur_status detach(struct attach *a, struct spur_error *err)
 	if (st == SPUR_FAIL || has_filter(a))
 		switch_off(a);
 	if (st == SPUR_OK)
-		st = change_back(a, err);
+		st = change_patiently(a, true, err);
 	return st;
 }
 
@@ -525,11 +547,8 @@ static enum spur_status begin_call(struct attach *a, pid_t tid, struct spur_erro
 static enum spur_status begin_changes(struct attach *a, struct spur_error *err)
 {
 	struct spur_error other = { 0 };
-	enum spur_status st = tracees_stop(&a->threads, err);
+	const enum spur_status st = change_patiently(a, false, err);
 
-	if (st == SPUR_OK)
-		st = target_look(&a->target) ? change_all(a, false, err) : err_nomem(err);
-	tracees_release(&a->threads, 0);
 	if (st == SPUR_FAIL)
 		detach(a, &other);
 	return st;

@@ -6,11 +6,13 @@
 #define _GNU_SOURCE
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +34,20 @@ __attribute__((noinline)) long hot(long x)
 {
 	__asm__ volatile("" : "+r"(x));
 	return x + 1;
+}
+
+/* A thread that waits for a child most of the time, and cannot be stopped meanwhile. */
+static void *wait_often(void *arg)
+{
+	while (!stop) {
+		if (vfork() == 0) {
+			usleep(500000);
+			_exit(0);
+		}
+		wait(NULL);
+		usleep(2000);
+	}
+	return arg;
 }
 
 static void filter(void)
@@ -61,6 +77,7 @@ static void become(const char *program, const char *mode)
 int main(int argc, char **argv)
 {
 	const char *const mode = argc > 1 ? argv[1] : "";
+	pthread_t thread;
 	sigset_t none;
 	long sum = 0;
 
@@ -70,6 +87,13 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGTERM, on_term);
 	signal(SIGUSR1, on_usr1);
+	if (strcmp(mode, "waits") == 0) {
+		pthread_create(&thread, NULL, wait_often, NULL);
+		while (!stop)
+			usleep(1000);
+		pthread_join(thread, NULL);
+		return 0;
+	}
 	while (!stop) {
 		for (long i = 0; i < 1000; i++) {
 			sum += hot(i) - i;
