@@ -92,6 +92,11 @@ struct core_session {
 CORE_DATA struct core_session core_session;
 /* Those that use the file without the lock; a recording waits for them before it ends. Atomic. */
 CORE_DATA uint32_t core_users;
+/*
+ * Why the system does not say which file a descriptor is, an errno; 0: it does. Then the file gets
+ * no more room, as the descriptor may be another file's by now.
+ */
+CORE_DATA uint32_t core_refused;
 /* For the next recording. */
 CORE_DATA char core_directory[CORE_PATH];
 CORE_DATA struct spur_trace_options core_options;

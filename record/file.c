@@ -12,6 +12,7 @@ enum {
 
 CORE_HERE struct core_session core_session = { .fd = -1 };
 CORE_HERE uint32_t core_users;
+CORE_HERE uint32_t core_refused;
 CORE_HERE char core_directory[CORE_PATH];
 CORE_HERE struct spur_trace_options core_options;
 static char file_path[CORE_FILE_PATH];
@@ -33,10 +34,12 @@ size_t core_file_read(const char *path, char *buf, size_t size)
 
 static bool file_is_ours(int fd)
 {
-	uint64_t id[2];
+	uint64_t id[2] = { 0, 0 };
+	const int why = fd < 0 ? EBADF : seam_identity(fd, id);
 
-	return fd >= 0 && seam_identity(fd, id) && id[0] == core_session.id[0] &&
-	       id[1] == core_session.id[1];
+	if (why && why != EBADF)
+		seam_store32(&core_refused, (uint32_t)why);
+	return !why && id[0] == core_session.id[0] && id[1] == core_session.id[1];
 }
 
 bool core_file_is_open(void)

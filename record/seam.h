@@ -294,16 +294,17 @@ static inline void seam_unmap(void *p, size_t size)
 	seam_call(SYS_munmap, (long)p, (long)size, 0, 0, 0, 0);
 }
 
-/* Which file a descriptor is. Returns false if it is closed. */
-static inline bool seam_identity(int fd, uint64_t id[2])
+/* Which file a descriptor is. Returns 0 or an errno: EBADF if it is closed. */
+static inline int seam_identity(int fd, uint64_t id[2])
 {
 	struct stat st;
+	const long result = seam_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
 
-	if (seam_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0))
-		return false;
+	if (result)
+		return (int)-result;
 	id[0] = st.st_dev;
 	id[1] = st.st_ino;
-	return true;
+	return 0;
 }
 
 /* Opens an existing file. Returns a negative errno if it fails. */

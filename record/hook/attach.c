@@ -260,6 +260,7 @@ int spur_record_detach(void)
 		return 0;
 	if (!hook_end_attached())
 		return EBUSY;
+	hook_refused();
 	session_end();
 	return seam_load(&core_session.number) ? EBUSY : 0;
 }

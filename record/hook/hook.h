@@ -374,7 +374,10 @@ HOOK bool hook_hello(struct record_settings *s);
 /* The plan of a module, or NULL: nothing is to be changed. */
 HOOK const struct plan_head *hook_plan(const struct hook_module *m);
 HOOK void hook_plan_free(const struct plan_head *p);
+/* Tells the user, at the latest when the recorder ends. */
 HOOK void hook_say(const char *a, const char *b);
+/* Tells if the system has refused what the recording's file needs to grow. */
+HOOK void hook_refused(void);
 HOOK void hook_done(void);
 HOOK void hook_hang_up(void);
 

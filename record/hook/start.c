@@ -10,3 +10,9 @@ __attribute__((constructor)) static void start(void)
 	if (spur_trace_is_on())
 		hook_begin();
 }
+
+/* The end of the program: what it refused itself meanwhile is told too. */
+__attribute__((destructor)) static void stop(void)
+{
+	hook_refused();
+}

@@ -1,6 +1,7 @@
 /*
  * To `spur record`, as wire.h says. A connection is made when it is needed and closed then, so that
- * a program may close all its descriptors.
+ * a program may close all its descriptors. What the user should know is told over it, or by a file
+ * in the recording's directory if there is no connection.
  */
 #include "hook.h"
 
@@ -9,7 +10,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
-enum { PATIENCE = 20, STRING_MOST = 512 };
+enum { PATIENCE = 20, STRING_MOST = 512, REASON_MOST = 100, NOTE_MODE = 0600 };
 
 const char *hook_socket;
 static int connection = -1;
@@ -74,22 +75,55 @@ static uint64_t start_time(void)
 	return p ? strtoull(p, NULL, 10) : 0;
 }
 
-static bool call_up(void)
+/* Where the recorder is; NULL: nowhere. */
+static const char *recorder_path(void)
 {
 	const char *const path = hook_socket ? hook_socket : getenv("SPUR_RECORD");
+
+	return path && *path ? path : NULL;
+}
+
+/* Tells what the system refuses, by errno, and what is missing then. */
+static void refused(const char *call, const char *missing)
+{
+	static const char *told;
+	const char *const why = strerror(errno);
+	char text[STRING_MOST / 2], *p = stpcpy(text, "the system refuses ");
+
+	if (told == call)
+		return;
+	told = call;
+	p = stpcpy(stpcpy(p, call), " (");
+	p = stpncpy(p, why, REASON_MOST);
+	strcpy(p, "): ");
+	hook_hang_up();
+	hook_say(text, missing);
+}
+
+static const char no_plan[] = "no module gets a plan from then on: its functions are recorded only if "
+			      "they call hooks, and without filters; its library calls are not";
+
+static bool call_up(void)
+{
+	const char *const path = recorder_path();
 	const struct timeval patience = { PATIENCE, 0 };
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
-	if (!path || !*path || strlen(path) >= sizeof(to.sun_path))
+	if (!path || strlen(path) >= sizeof(to.sun_path))
 		return false;
 	strcpy(to.sun_path, path);
 	connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (connection < 0)
+	if (connection < 0) {
+		refused("socket()", no_plan);
 		return false;
+	}
 	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(connection, (const struct sockaddr *)&to, sizeof(to)) == 0)
 		return true;
+	/* Else the recorder has ended. */
+	if (errno != ENOENT && errno != ECONNREFUSED)
+		refused("connect()", no_plan);
 	hook_hang_up();
 	return false;
 }
@@ -103,12 +137,36 @@ bool hook_hello(struct record_settings *s)
 		return true;
 	if (!call_up())
 		return false;
+	errno = 0;
 	if (send_message(RECORD_HELLO, &h, sizeof(h), NULL, 0) &&
 	    answer(RECORD_HELLO, s, sizeof(*s), &fd) == (ssize_t)sizeof(*s) &&
 	    s->version == RECORD_VERSION)
 		return true;
+	if (errno == EPERM || errno == EACCES || errno == ENOSYS)
+		refused("messages over a socket", no_plan);
 	hook_hang_up();
 	return false;
+}
+
+/* SPEC spur/note: a file in the recording's directory, which the recorder reads at its end. */
+static void note_write(const char *text, size_t len)
+{
+	char path[CORE_FILE_PATH], *p = stpcpy(path, core_directory);
+	int fd;
+
+	if (!recorder_path() || !*core_directory)
+		return;
+	*p++ = '/';
+	p = core_decimal(p, (uint64_t)getpid());
+	*p++ = '-';
+	p = core_decimal(p, start_time());
+	strcpy(p, ".note");
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, NOTE_MODE);
+	if (fd < 0)
+		return;
+	(void)!write(fd, text, len);
+	(void)!write(fd, "\n", 1);
+	close(fd);
 }
 
 void hook_say(const char *a, const char *b)
@@ -118,7 +176,8 @@ void hook_say(const char *a, const char *b)
 
 	memcpy(text, a, n);
 	memcpy(text + n, b, m);
-	send_message(RECORD_SAY, text, n + m, NULL, 0);
+	if (!send_message(RECORD_SAY, text, n + m, NULL, 0))
+		note_write(text, n + m);
 }
 
 void hook_done(void)
@@ -204,7 +263,12 @@ const struct plan_head *hook_plan(const struct hook_module *m)
 	}
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*p))
+	if (fstat(fd, &st) != 0) {
+		refused("fstat()", no_plan);
+		close(fd);
+		return NULL;
+	}
+	if (st.st_size >= (off_t)sizeof(*p))
 		p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	if (p == MAP_FAILED)
@@ -219,4 +283,14 @@ const struct plan_head *hook_plan(const struct hook_module *m)
 void hook_plan_free(const struct plan_head *p)
 {
 	munmap((void *)(uintptr_t)p, p->size);
+}
+
+void hook_refused(void)
+{
+	if (!core_refused)
+		return;
+	errno = (int)core_refused;
+	core_refused = 0;
+	refused("fstat()", "events are missing that did not fit into the memory which the program "
+			   "had for them");
 }

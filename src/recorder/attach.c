@@ -924,6 +924,7 @@ static enum spur_status attach_once(const struct recorder_options *o, pid_t pid,
 		signals_give_back(before);
 	}
 	if (result->started) {
+		session_notes(&s, o);
 		result->path = arena_strdup(&result->arena, s.path, strlen(s.path));
 		session_describe(&s, &mine, &p, result, NULL);
 	}

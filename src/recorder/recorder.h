@@ -112,6 +112,9 @@ enum spur_status session_describe(const struct session *s, const struct recorder
 				  const struct program *p, const struct recorder_result *r,
 				  struct spur_error *err);
 
+/* Tells the user what recorded programs could not send, each text once, and removes the files. */
+void session_notes(const struct session *s, const struct recorder_options *o);
+
 /* Answers to recorded programs. */
 struct server;
 /* Returns NULL if out of memory. `fd`: the listening socket, borrowed as the options are. */

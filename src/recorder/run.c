@@ -293,6 +293,7 @@ enum spur_status recorder_run(const struct recorder_options *o, struct recorder_
 		st = run(o, &p, &s, result, err);
 	}
 	if (result->started) {
+		session_notes(&s, o);
 		result->path = arena_strdup(&result->arena, s.path, strlen(s.path));
 		session_describe(&s, o, &p, result, NULL);
 	}

@@ -9,9 +9,9 @@
 #include "base/os.h"
 #include "recorder/recorder.h"
 
-enum { TRIES = 10000, DIR_MODE = 0700, SOCKET_MODE = 0600, BACKLOG = 1024 };
+enum { TRIES = 10000, DIR_MODE = 0700, SOCKET_MODE = 0600, BACKLOG = 1024, NOTES_MOST = 16, NOTE_BYTES = 4096 };
 
-static const char ending[] = ".spur";
+static const char ending[] = ".spur", note_ending[] = ".note";
 
 /* --- the directory --- */
 
@@ -20,12 +20,18 @@ static enum spur_status path_error(const char *path, struct spur_error *err)
 	return err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
+static bool ends_with(const char *name, const char *with)
+{
+	const size_t len = strlen(name), n = strlen(with);
+
+	return len > n && strcmp(name + len - n, with) == 0;
+}
+
 /* Returns true if a recording may have a file of that name. */
 static bool is_part(const char *name)
 {
-	const size_t len = strlen(name);
-
-	return strcmp(name, "session") == 0 || (len > 4 && strcmp(name + len - 4, ".spb") == 0);
+	return strcmp(name, "session") == 0 || ends_with(name, ".spb") ||
+	       ends_with(name, note_ending);
 }
 
 /*
@@ -185,6 +191,57 @@ void recorder_remove(const char *path)
 {
 	if (empty(path, true, NULL) == SPUR_OK)
 		os_unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+/* --- notes that recorded programs leave --- */
+
+struct notes {
+	const char *texts[NOTES_MOST]; /* that were told */
+	unsigned n;
+	struct arena arena;
+};
+
+static void note_tell(struct notes *t, const char *text, const struct recorder_options *o)
+{
+	for (unsigned i = 0; i < t->n; i++)
+		if (strcmp(t->texts[i], text) == 0)
+			return;
+	if (t->n == NOTES_MOST || !(t->texts[t->n] = arena_strdup(&t->arena, text, strlen(text))))
+		return;
+	t->n++;
+	if (!o->quiet)
+		o->say("note: %s", text);
+}
+
+/* SPEC spur/note */
+void session_notes(const struct session *s, const struct recorder_options *o)
+{
+	DIR *const dir = os_opendir(s->path);
+	char text[NOTE_BYTES + 1], *line, *end;
+	struct notes told = { .n = 0 };
+	const struct dirent *e;
+	ssize_t n;
+
+	arena_init(&told.arena);
+	while (dir && (e = os_readdir(dir))) {
+		int fd;
+
+		if (!ends_with(e->d_name, note_ending))
+			continue;
+		fd = os_openat(dirfd(dir), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+		n = fd < 0 ? -1 : os_read(fd, text, NOTE_BYTES);
+		text[n < 0 ? 0 : n] = '\0';
+		for (line = text; (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			note_tell(&told, line, o);
+		}
+		if (fd >= 0)
+			os_close(fd);
+		os_unlinkat(dirfd(dir), e->d_name, 0);
+	}
+	if (dir)
+		os_closedir(dir);
+	arena_free(&told.arena);
 }
 
 /* --- what the file says: the program, the clocks, the options --- */

@@ -215,11 +215,11 @@ static inline void seam_protect(void *p, size_t size)
 	(void)size;
 }
 
-static inline bool seam_identity(int fd, uint64_t id[2])
+static inline int seam_identity(int fd, uint64_t id[2])
 {
 	id[0] = 1;
 	id[1] = (uint64_t)fd;
-	return true;
+	return 0;
 }
 
 /* Only the words that points test are ever another page. */
