@@ -440,10 +440,20 @@ HOOK bool hook_entered(struct hook_regs *r, uint64_t word)
 		return true;
 	e.what = (uint32_t)r->rest[1];
 	e.function = hook_function((uint32_t)e.what >> 8);
-	if (call_open(&hook_here, &e) != OPENED)
-		return true;
-	*hook_mirror((uint64_t)slot) = *slot;
-	return false;
+	switch (call_open(&hook_here, &e)) {
+	case OPENED:
+		*hook_mirror((uint64_t)slot) = *slot;
+		return false;
+	case TAILED:
+		/*
+		 * The address is in the mirror already. It would return through the hook of the call
+		 * that jumped here, which may not look at results and conditions.
+		 */
+		return !e.function || !(e.function->plan->nresults || e.function->plan->nconditions);
+	case SKIPPED:
+		break;
+	}
+	return true;
 }
 
 HOOK bool hook_returned(struct hook_regs *r)
