@@ -279,7 +279,8 @@ struct core_thread {
 	char *chunk, *chunk_end; /* NULL: none */
 	uint32_t chunk_number; /* in the file */
 	uint64_t session; /* whose chunk it is */
-	uint32_t number; /* in that session's file */
+	uint32_t number; /* in the file of session `numbered`, also when its destructor has run */
+	uint64_t numbered;
 	uint64_t lost; /* events since the chunk was taken, or before the first */
 	uint32_t refused; /* events to lose before the thread looks for a chunk again */
 	uint64_t fiber;

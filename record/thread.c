@@ -400,6 +400,20 @@ static void chunk_leave(const char *at)
 		chunk_keep(l);
 }
 
+/* One that records behind its destructor has its number already. Called with the lock. */
+static void thread_number(void)
+{
+	struct core_thread *const own = &core_own;
+
+	if (own->numbered == core_session.number)
+		return;
+	own->numbered = core_session.number;
+	own->number = ++core_session.nthreads;
+	if (!*own->name)
+		prctl(PR_GET_NAME, own->name);
+	core_describe_thread();
+}
+
 /*
  * Takes the thread's next chunk, for an event at `at`. Returns false if the file has no room. Called
  * with the lock.
@@ -425,10 +439,7 @@ static bool thread_chunk(struct core_moment opened, const char *at)
 		kept_look();
 		ring_drop(false);
 		own->session = core_session.number;
-		own->number = ++core_session.nthreads;
-		if (!*own->name)
-			prctl(PR_GET_NAME, own->name);
-		core_describe_thread();
+		thread_number();
 	}
 	/* Many threads never need most of their first chunk. */
 	c = core_session.ring ? ring_chunk(!first) : core_chunk_take(true, !first);
