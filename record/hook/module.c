@@ -6,10 +6,13 @@
 #include <signal.h>
 #include <sys/auxv.h>
 
-enum { PAGE = 4096, NOTE_GNU = 4, WORD = 4, SIGNALS = 2 };
+enum { PAGE = 4096, NOTE_GNU = 4, WORD = 4, SIGNALS = 2, LOOK_TRIES = 100, LOOK_MS = 1 };
 
 static struct hook_module *modules;
 static uint32_t round_number;
+/* How often threads have asked to look for modules, and up to which of these has been looked. */
+static uint32_t wanted, looked;
+static uint32_t waiting; /* threads */
 static uint32_t flags; /* enum record_flags */
 /* Signals that the library handles. */
 static struct {
@@ -287,16 +290,58 @@ static void modules_look(void)
 			module_change(m);
 }
 
+/*
+ * Waits until this thread may look, or another one has looked since `asked`. Returns true if this
+ * one may. It does not wait long: it may be loading a library itself, and have the linker's lock
+ * that the other one needs, which then looks once more.
+ */
+static bool look_begin(uint32_t asked)
+{
+	const uint32_t me = (uint32_t)((uintptr_t)&hook_here >> 4) | 1;
+	bool may = false;
+
+	seam_add32(&waiting, 1);
+	for (unsigned i = 0; i < LOOK_TRIES; i++) {
+		const uint32_t busy = seam_load32(&spur_record_state.busy);
+
+		/* A signal handler came in while this very thread looks. */
+		if (busy == me || (int32_t)(seam_load32(&looked) - asked) >= 0)
+			break;
+		may = seam_cas32(&spur_record_state.busy, 0, me);
+		if (may)
+			break;
+		if (busy)
+			seam_wait(&spur_record_state.busy, busy, LOOK_MS);
+	}
+	seam_add32(&waiting, UINT32_MAX);
+	return may;
+}
+
+static void look_end(void)
+{
+	seam_store32(&spur_record_state.busy, 0);
+	seam_fence_threads();
+	if (seam_load32(&waiting))
+		seam_wake(&spur_record_state.busy, INT32_MAX);
+}
+
 void hook_modules(void)
 {
 	const int kept = errno;
+	uint32_t asked;
 
-	/* Where another thread is at it, it sees what is new; so does a signal handler's own. */
-	if (!spur_trace_is_on() || !seam_cas32(&spur_record_state.busy, 0, 1))
+	if (!spur_trace_is_on())
 		return;
-	modules_look();
-	hook_hang_up();
-	seam_store32(&spur_record_state.busy, 0);
+	seam_add32(&wanted, 1);
+	/* Others may have asked, and waited in vain, while this one looked. */
+	while (asked = seam_load32(&wanted), (int32_t)(asked - seam_load32(&looked)) > 0 &&
+	       look_begin(asked)) {
+		asked = seam_load32(&wanted);
+		modules_look();
+		hook_hang_up();
+		seam_store32(&looked, asked);
+		look_end();
+	}
 	errno = kept;
 }
 
@@ -360,6 +405,7 @@ static void signals_give_back(void)
 static void forked(void)
 {
 	spur_record_state.busy = 0;
+	waiting = 0;
 	hook_stacks_forked();
 	hook_hang_up();
 }
