@@ -27,7 +27,12 @@
 	.equ	HOOK_LIMIT, 24
 	.equ	HOOK_SLOW_STACK, 32
 	.equ	HOOK_SIZE, 40
+	.equ	HOOK_ALTERNATE, 48
 	.equ	HOOK_CALL_SIZE, 32
+/* <asm/unistd.h>, <signal.h> */
+	.equ	SIGPROCMASK, 14
+	.equ	SIG_SETMASK, 2
+	.equ	SIGNALS_SIZE, 8
 /* hook.h */
 	.equ	HOOK_CALL_BACK, 7
 	.equ	HOOK_MIRROR_BIT, 46
@@ -489,6 +494,9 @@ __cyg_profile_func_exit:
 /*
  * Calls the function in r10 with the registers, the word, the place and the time that the hook has,
  * on the thread's stack for slow ways if that is free. Requires that SAVE and r10 are pushed.
+ *
+ * While another stack runs, the system takes an alternate stack for free, and a handler that came
+ * would overwrite it from its top. So signals are blocked if this may be an alternate stack.
  */
 FUNCTION hook_slow
 	push	%r9
@@ -505,6 +513,12 @@ FUNCTION hook_slow
 	mov	%fs:HOOK_SLOW_STACK(%rax), %r8
 	test	%r8, %r8
 	jz	1f
+	mov	%rsp, %r9
+	sub	%fs:HOOK_LOW(%rax), %r9
+	cmp	%fs:HOOK_SIZE(%rax), %r9
+	jae	3f
+	cmpq	$0, %fs:HOOK_ALTERNATE(%rax)
+	jne	3f
 	movq	$0, %fs:HOOK_SLOW_STACK(%rax)
 	lea	-16(%r8), %rsp
 	mov	%r8, (%rsp)
@@ -525,6 +539,45 @@ FUNCTION hook_slow
 	pop	%r8
 	pop	%r9
 	ret
+	/* The mask before is at rbp - 8. */
+3:	push	$-1
+	push	%rdi
+	push	%rsi
+	push	%rdx
+	push	%rcx
+	push	%r8
+	push	%r10
+	mov	$SIGPROCMASK, %eax
+	mov	$SIG_SETMASK, %edi
+	lea	-8(%rbp), %rsi
+	mov	%rsi, %rdx
+	mov	$SIGNALS_SIZE, %r10d
+	syscall
+	pop	%r10
+	pop	%r8
+	pop	%rcx
+	pop	%rdx
+	pop	%rsi
+	pop	%rdi
+	mov	hook_here@gottpoff(%rip), %rax
+	movq	$0, %fs:HOOK_SLOW_STACK(%rax)
+	lea	-16(%r8), %rsp
+	mov	%r8, (%rsp)
+	call	*%r10
+	mov	(%rsp), %r8
+	mov	hook_here@gottpoff(%rip), %rcx
+	lea	-8(%rbp), %rsp
+	mov	%r8, %fs:HOOK_SLOW_STACK(%rcx)
+	push	%rax
+	mov	$SIGPROCMASK, %eax
+	mov	$SIG_SETMASK, %edi
+	lea	-8(%rbp), %rsi
+	xor	%edx, %edx
+	mov	$SIGNALS_SIZE, %r10d
+	syscall
+	pop	%rax
+	mov	%rbp, %rsp
+	jmp	2b
 	.size	hook_slow, . - hook_slow
 
 FUNCTION hook_guarded

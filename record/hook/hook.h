@@ -59,6 +59,7 @@ struct hook_thread {
 	struct hook_call *top, *limit; /* one behind the innermost call; the array's end */
 	char *slow_stack; /* its high end; for slow ways; NULL: none, or in use */
 	uint64_t size; /* of the stack */
+	uint64_t alternate; /* 1: it is one for signals */
 	uint64_t key; /* `span` where that is 0 */
 	struct hook_stack *stack; /* that runs */
 	char *slow_memory; /* NULL: not asked for yet */
@@ -78,7 +79,8 @@ _Static_assert(offsetof(struct hook_thread, span) == 8 &&
 		       offsetof(struct hook_thread, top) == 16 &&
 		       offsetof(struct hook_thread, limit) == 24 &&
 		       offsetof(struct hook_thread, slow_stack) == 32 &&
-		       offsetof(struct hook_thread, size) == 40,
+			       offsetof(struct hook_thread, size) == 40 &&
+		       offsetof(struct hook_thread, alternate) == 48,
 	       "as in enter.S");
 
 extern HOOK __thread struct hook_thread hook_here __attribute__((tls_model("initial-exec")));

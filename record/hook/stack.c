@@ -307,7 +307,7 @@ static void stack_save(struct hook_thread *t)
 		return;
 	s->key = hook_key(t);
 	s->top = t->top;
-	t->low = t->size = t->span = 0;
+	t->low = t->size = t->span = t->alternate = 0;
 	t->stack = NULL;
 }
 
@@ -330,6 +330,7 @@ static void stack_load(struct hook_thread *t, struct hook_stack *s)
 	t->limit = s->limit;
 	t->stack = s;
 	t->low = s->low;
+	t->alternate = s->alternate;
 	t->span = 0;
 	/* The quick way takes the mirror for granted. */
 	t->full = hook_settings.full || s->alternate || !s->mirrored;
