@@ -146,9 +146,9 @@ static void kept_look(void)
 }
 
 /*
- * Gives a chunk to the helper, which unmaps it when it is complete; without a helper, or if that has
- * too many, the thread does that itself. A chunk that is not complete is kept for a while. One that
- * is not complete even when many others came stays mapped.
+ * Gives a chunk to the helper, which unmaps it when it is complete; without a helper, or if that
+ * has too many, the thread does that itself. A chunk that is not complete is kept for a while. One
+ * that is not complete even when many others came stays mapped.
  */
 static void chunk_keep(struct core_left l)
 {
@@ -415,8 +415,8 @@ static void thread_number(void)
 }
 
 /*
- * Takes the thread's next chunk, for an event at `at`. Returns false if the file has no room. Called
- * with the lock.
+ * Takes the thread's next chunk, for an event at `at`. Returns false if the file has no room.
+ * Called with the lock.
  */
 static bool thread_chunk(struct core_moment opened, const char *at)
 {

@@ -446,10 +446,11 @@ HOOK bool hook_entered(struct hook_regs *r, uint64_t word)
 		return false;
 	case TAILED:
 		/*
-		 * The address is in the mirror already. It would return through the hook of the call
-		 * that jumped here, which may not look at results and conditions.
+		 * The address is in the mirror already. It would return through the hook of the
+		 * call that jumped here, which may not look at results and conditions.
 		 */
-		return !e.function || !(e.function->plan->nresults || e.function->plan->nconditions);
+		return !e.function ||
+		       !(e.function->plan->nresults || e.function->plan->nconditions);
 	case SKIPPED:
 		break;
 	}

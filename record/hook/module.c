@@ -170,7 +170,7 @@ static uint32_t module_describe(const struct hook_module *m)
 	return core_module(&c);
 }
 
-/* What is known of a module that was there before, at the same place. Returns NULL if it was not. */
+/* What is known of a module that was there before, at the same place. Returns NULL if none was. */
 static struct hook_module *module_before(const struct hook_module *m)
 {
 	struct hook_module *b;

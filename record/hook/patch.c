@@ -125,15 +125,16 @@ static bool sled_write(const struct patch *c, const struct plan_point *q, uint8_
 
 /* --- thunks --- */
 
-/* The thunk of a point, from which `body` is entered; 0: there is none. */
+/* The thunk of a point, from which `body` is entered; 0: no room for it, or it differs. */
 static uint64_t thunk_get(struct patch *c, const struct plan_point *q, uint64_t body)
 {
 	const uint32_t number = c->first + q->function;
 	const uint64_t known = c->known ? c->known[q - c->points] : 0;
+	uint64_t (*const make)(struct hook_area *, uint32_t, uint64_t, bool) =
+		q->kind == PLAN_MCOUNT ? hook_thunk_call : hook_thunk;
 
 	if (!c->known)
-		return q->kind == PLAN_MCOUNT ? hook_thunk_call(c->area, number, body, is_slow(c, q)) :
-						hook_thunk(c->area, number, body, is_slow(c, q));
+		return make(c->area, number, body, is_slow(c, q));
 	if (known && hook_thunk_body(known) == body)
 		return known;
 	c->differs = true;
@@ -334,7 +335,7 @@ static uint64_t targets_find(struct patch *c, uint64_t *targets)
 	return left;
 }
 
-/* Has thunks, which are complete before anything leads to them. Returns false if they are refused. */
+/* Has thunks, which are complete before anything leads to them. Returns false if refused. */
 static bool thunks_make(struct patch *c, struct hook_planned *g, uint64_t *targets, uint64_t *left)
 {
 	const struct hook_module *const m = c->m;

@@ -100,8 +100,8 @@ static void refused(const char *call, const char *missing)
 	hook_say(text, missing);
 }
 
-static const char no_plan[] = "no module gets a plan from then on: its functions are recorded only if "
-			      "they call hooks, and without filters; its library calls are not";
+static const char no_plan[] = "no module gets a plan from then on: its functions are recorded only "
+			      "if they call hooks, and without filters; its library calls are not";
 
 static bool call_up(void)
 {

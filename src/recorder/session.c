@@ -9,7 +9,14 @@
 #include "base/os.h"
 #include "recorder/recorder.h"
 
-enum { TRIES = 10000, DIR_MODE = 0700, SOCKET_MODE = 0600, BACKLOG = 1024, NOTES_MOST = 16, NOTE_BYTES = 4096 };
+enum {
+	TRIES = 10000,
+	DIR_MODE = 0700,
+	SOCKET_MODE = 0600,
+	BACKLOG = 1024,
+	NOTES_MOST = 16,
+	NOTE_BYTES = 4096,
+};
 
 static const char ending[] = ".spur", note_ending[] = ".note";
 
@@ -228,7 +235,8 @@ void session_notes(const struct session *s, const struct recorder_options *o)
 
 		if (!ends_with(e->d_name, note_ending))
 			continue;
-		fd = os_openat(dirfd(dir), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+		fd = os_openat(dirfd(dir), e->d_name,
+			       O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
 		n = fd < 0 ? -1 : os_read(fd, text, NOTE_BYTES);
 		text[n < 0 ? 0 : n] = '\0';
 		for (line = text; (end = strchr(line, '\n')); line = end + 1) {
