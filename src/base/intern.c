@@ -103,7 +103,7 @@ struct intern *intern_new(void)
 		return NULL;
 	if (os_getrandom(&in->seed, sizeof(in->seed), GRND_NONBLOCK) != sizeof(in->seed))
 		in->seed = (uint64_t)(uintptr_t)in;
-	arena_init(&in->arena);
+	arena_init_scratch(&in->arena);
 	in->cap = TABLE_MIN;
 	in->table = mem_table_alloc(in->cap, sizeof(*in->table));
 	if (pthread_mutex_init(&in->lock, NULL)) {

@@ -410,7 +410,8 @@ static struct arena_block *arena_block_add(struct arena *a, size_t size)
 	size_t want = head ? head->size * 2 : BLOCK_MIN;
 	struct arena_block *b;
 
-	if (want > BLOCK_MAX)
+	/* Large pieces alone would never make the blocks of a scratch arena files. */
+	if (want > BLOCK_MAX || (a->scratch && a->used >= BLOCK_MAX))
 		want = BLOCK_MAX;
 	if (size > want / 4)
 		want = size = align_up(size, ARENA_ALIGN);

@@ -64,7 +64,7 @@ enum spur_status outdir_open(struct outdir *d, const char *path, bool force, str
 	char *temp;
 
 	*d = (struct outdir){ .force = force };
-	arena_init(&d->arena);
+	arena_init_scratch(&d->arena);
 	d->path = bare_path(&d->arena, path);
 	if (!d->path)
 		return err_nomem(err);
@@ -92,7 +92,7 @@ enum spur_status outdir_below(struct outdir *d, const struct outdir *above, cons
 			      struct spur_error *err)
 {
 	*d = (struct outdir){ .force = false };
-	arena_init(&d->arena);
+	arena_init_scratch(&d->arena);
 	d->path = arena_printf(&d->arena, "%s/%s", above->path, name);
 	d->temp = arena_printf(&d->arena, "%s/%s", above->temp, name);
 	if (!d->path || !d->temp)

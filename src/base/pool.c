@@ -10,9 +10,22 @@
 #include "base/bits.h"
 #include "base/mem.h"
 
+/* An address sanitizer knows the heap's pieces only, so there each piece is one of these. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+enum { POOL_IS_HEAP = true };
+#else
+enum { POOL_IS_HEAP = false };
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+enum { POOL_IS_HEAP = true };
+#else
+enum { POOL_IS_HEAP = false };
+#endif
+
 enum {
 	GRAIN = 16,
-	LARGE = 1024, /* bytes; larger pieces are the heap's */
+	LARGE = POOL_IS_HEAP ? 0 : 4096, /* bytes; larger pieces are the heap's */
 	PAGE_LEAST = 4 << 10,
 	PAGE_MOST = 1 << 20, /* large enough for a temporary file: see mem_table_alloc() */
 };
@@ -74,7 +87,7 @@ void *pool_alloc(size_t size)
 	struct pool_piece **freed;
 	void *p;
 
-	if (size > LARGE)
+	if (POOL_IS_HEAP || size > LARGE)
 		return mem_alloc(size);
 	size = align_up(size ? size : 1, GRAIN);
 	if (mem_refused()) {
@@ -99,7 +112,7 @@ void pool_free(void *p, size_t size)
 {
 	struct pool_piece *piece = p;
 
-	if (size > LARGE) {
+	if (POOL_IS_HEAP || size > LARGE) {
 		mem_free(p);
 		return;
 	}
@@ -113,6 +126,40 @@ void pool_free(void *p, size_t size)
 	if (!--pool.live)
 		pages_free();
 	pthread_mutex_unlock(&pool.lock);
+}
+
+void pool_array_free(void *p, size_t cap, size_t size)
+{
+	if (cap * size <= LARGE)
+		pool_free(p, cap * size);
+	else
+		mem_table_free(p, cap, size);
+}
+
+bool pool_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
+{
+	const size_t fits = LARGE / size;
+	size_t want = *cap < limit / 2 ? *cap * 2 : limit;
+	void *array, *bigger;
+
+	if (need <= *cap)
+		return true;
+	if (need > limit)
+		return false;
+	want = want < need ? need : want;
+	if (*cap > fits)
+		return mem_table_grow(p, cap, need, size, limit);
+	bigger = want <= fits ? pool_alloc(want * size) : mem_table_alloc(want, size);
+	if (!bigger)
+		return false;
+	/* Copied as bytes: `p` points at a pointer to some other type. */
+	memcpy(&array, p, sizeof(array));
+	if (array)
+		memcpy(bigger, array, *cap * size);
+	pool_array_free(array, *cap, size);
+	memcpy(p, &bigger, sizeof(bigger));
+	*cap = want;
+	return true;
 }
 
 char *pool_strdup(const char *s, size_t len)

@@ -1,17 +1,24 @@
 /*
- * Small pieces of memory of which there may be many that are kept until a trace is closed, such as
- * the damage of each of a million threads. They come from pages that all traces of the process
- * share; most pages are scratch memory (base/mem.h), so private memory does not grow with them.
- * When no piece is left, the pages are freed. Thread-safe; not for hot paths.
+ * Small pieces of memory of which there may be many at once, such as the damage of each of a
+ * million threads, or what reading each of them needs. They come from pages that all traces of the
+ * process share; most pages are scratch memory (base/mem.h), so private memory does not grow with
+ * them. When no piece is left, the pages are freed. Thread-safe; not for hot paths.
  */
 #ifndef SPUR_BASE_POOL_H
 #define SPUR_BASE_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Returns zeroed memory, aligned to 16, or NULL if out of memory. Free with the same size. */
 void *pool_alloc(size_t size);
 void pool_free(void *p, size_t size);
+/*
+ * Grows an array as mem_grow() does: from the pool while it is small, else a table (base/mem.h).
+ * Free it with pool_array_free() and its capacity.
+ */
+bool pool_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
+void pool_array_free(void *p, size_t cap, size_t size);
 /* Returns a NUL-terminated copy of `len` bytes, or NULL if out of memory. */
 char *pool_strdup(const char *s, size_t len);
 /* Frees a NUL-terminated string that has no other NUL. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "base/pool.h"
 #include "flow/args.h"
 #include "flow/ends.h"
 #include "flow/fit.h"
@@ -482,13 +483,13 @@ static void lane_close(void *lane)
 	pair_free(&l->rest);
 	ends_free(&l->ends);
 	out_free(&l->held);
-	mem_free(l);
+	pool_free(l, sizeof(*l));
 }
 
 static void *lane_open(void *self, const struct feed *f)
 {
 	struct run *run = self;
-	struct lane *l = mem_alloc(sizeof(*l));
+	struct lane *l = pool_alloc(sizeof(*l));
 
 	if (!l)
 		return NULL;
@@ -512,7 +513,7 @@ static void *lane_open(void *self, const struct feed *f)
 fail:
 	ends_free(&l->ends);
 	out_free(&l->held);
-	mem_free(l);
+	pool_free(l, sizeof(*l));
 	return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "flow/pipe.h"
 #include "format/format.h"
 
@@ -18,8 +19,8 @@ struct feed_reader {
 	struct feed *feed;
 	struct filter_run *run; /* NULL: no filter */
 	struct spur_event *rows;
-	struct spur_event *owned; /* NULL: `rows` are lent */
-	uint32_t cap;
+	struct spur_event *owned; /* `nowned` of them; NULL: `rows` are lent */
+	uint32_t cap, nowned;
 	bool ended;
 	int64_t short_ns; /* of batches */
 	struct call_sink *sink; /* of batches */
@@ -28,14 +29,15 @@ struct feed_reader {
 struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
 				    uint32_t rows)
 {
-	struct feed_reader *r = mem_alloc(sizeof(*r));
+	struct feed_reader *r = pool_alloc(sizeof(*r));
 
 	if (!r)
 		return NULL;
 	r->trace = t;
 	r->feed = f;
 	r->cap = rows;
-	r->rows = r->owned = rows ? mem_array(rows, sizeof(*r->rows)) : NULL;
+	r->rows = r->owned = rows ? pool_alloc(rows * sizeof(*r->rows)) : NULL;
+	r->nowned = r->owned ? rows : 0;
 	r->run = filter ? filter_run_new(filter,
 					 filter_is_global(filter) ? FILTER_LOCAL : FILTER_ALL)
 			: NULL;
@@ -210,6 +212,6 @@ void feed_reader_free(struct feed_reader *r)
 	if (!r)
 		return;
 	filter_run_free(r->run);
-	mem_free(r->owned);
-	mem_free(r);
+	pool_free(r->owned, r->nowned * sizeof(*r->owned));
+	pool_free(r, sizeof(*r));
 }

@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <pthread.h>
 
+#include "base/pool.h"
 #include "base/work.h"
 #include "flow/merge_core.h"
 #include "flow/parts.h"
@@ -31,7 +32,6 @@ enum {
 	LINES_PART = 512 << 10, /* bytes of a feed that are a part, at least */
 	LINES_PART_AHEAD = 4 << 20, /* bytes of blocks that are ready, for each worker, of parts */
 	LINES_READY = 64, /* blocks of one lane */
-	LINES_MANY = 1024, /* lanes: blocks of more than these have no spare room */
 };
 
 /* What reading a lane needs: it is made when the lane begins, and freed once it has ended. */
@@ -95,6 +95,10 @@ static void lines_free(struct lines *l)
 {
 	if (!l)
 		return;
+	if (l->parked) {
+		pool_free(l, l->parked);
+		return;
+	}
 	out_free(&l->text);
 	mem_free(l->index);
 	mem_free(l);
@@ -122,16 +126,33 @@ static size_t block_size(const struct lines *l)
 	return l->text.cap + l->cap * sizeof(*l->index);
 }
 
-static void block_trim(struct lines *l)
+/* Returns a copy in one piece of the pool, as there may be very many; NULL if out of memory. */
+static struct lines *block_park(const struct lines *l)
 {
-	mem_trim((void **)&l->text.buf, &l->text.cap, l->text.len, 1);
-	mem_trim((void **)&l->index, &l->cap, l->n, sizeof(*l->index));
+	const size_t index = l->n * sizeof(*l->index), text = l->text.len;
+	const size_t parked = sizeof(*l) + index + text;
+	struct lines *copy = pool_alloc(parked);
+
+	if (!copy)
+		return NULL;
+	out_to_memory(&copy->text);
+	copy->index = (struct line *)(copy + 1);
+	copy->n = copy->cap = l->n;
+	copy->text.buf = (char *)(copy->index + l->n);
+	copy->text.len = copy->text.cap = text;
+	copy->parked = parked;
+	if (index)
+		memcpy(copy->index, l->index, index);
+	if (text)
+		memcpy(copy->text.buf, l->text.buf, text);
+	return copy;
 }
 
 static void block_drop(struct lanes *s, struct lines *l)
 {
-	if (l && mem_grow((void **)&s->unused, &s->unused_cap, s->nunused + 1,
-			  sizeof(struct lines *), LINES_LIMIT))
+	if (l && !l->parked &&
+	    mem_grow((void **)&s->unused, &s->unused_cap, s->nunused + 1, sizeof(struct lines *),
+		     LINES_LIMIT))
 		s->unused[s->nunused++] = l;
 	else
 		lines_free(l);
@@ -156,7 +177,7 @@ static void lane_free(const struct lanes *s, struct lane *l)
 		next = b->next;
 		lines_free(b);
 	}
-	mem_free(l);
+	pool_free(l, sizeof(*l));
 }
 
 /* Both are called with s->lock held. Lanes of parts are in the order of the parts. */
@@ -219,7 +240,7 @@ static void lane_want(struct lanes *s, struct lane *l)
 /* Makes the lane's next block. `buffer` is the calling thread's. Called with s->lock held. */
 static void lane_work(struct lanes *s, struct lane *l, struct spur_event *buffer)
 {
-	struct lines *block = block_take(s);
+	struct lines *block = block_take(s), *parked;
 	bool ended = false, good = block;
 
 	assert(!l->busy && !l->ended && l->nready < LINES_READY);
@@ -227,9 +248,13 @@ static void lane_work(struct lanes *s, struct lane *l, struct spur_event *buffer
 		l->busy = true;
 		pthread_mutex_unlock(&s->lock);
 		good = lane_fill(s, l, buffer, block, &ended);
-		if (s->count > LINES_MANY)
-			block_trim(block);
+		parked = good && s->count > LINES_MANY ? block_park(block) : NULL;
+		good = good && (parked || s->count <= LINES_MANY);
 		pthread_mutex_lock(&s->lock);
+		if (parked) {
+			block_drop(s, block);
+			block = parked;
+		}
 		l->busy = false;
 		l->ended = ended;
 		block->next = NULL;
@@ -283,7 +308,7 @@ static void *lanes_worker(void *arg)
 static struct lane *lane_new(struct lanes *s, struct feed *f, struct part *part,
 			     const struct part *before)
 {
-	struct lane *l = mem_alloc(sizeof(*l));
+	struct lane *l = pool_alloc(sizeof(*l));
 
 	if (!l)
 		return NULL;

@@ -9,6 +9,14 @@
 #include "base/mem.h"
 #include "flow/pipe.h"
 
+/* Lanes: of more than these, a lane keeps between its blocks only what the next one needs. */
+enum { LINES_MANY = 1024 };
+
+static inline bool lines_are_many(const struct spur_trace *t)
+{
+	return t->nfeeds > LINES_MANY;
+}
+
 struct line {
 	int64_t ts; /* where it stands among other feeds' lines */
 	uint32_t end; /* offset behind it in the text */
@@ -19,6 +27,7 @@ struct lines {
 	struct out text;
 	struct line *index;
 	size_t n, cap;
+	size_t parked; /* bytes, text and index among them, in one piece; 0: none */
 	struct lines *next; /* of a list */
 };
 

@@ -3,9 +3,10 @@
 
 #include <assert.h>
 
+#include "base/pool.h"
+
 enum {
 	STACKS_FIRST = 1024, /* number of stacks among which empty ones are not searched for */
-	FRAMES_FIRST = 2, /* with the ground: most stacks of very many are shallow */
 	FRAMES_KEPT = 64, /* of a stack without a track */
 };
 
@@ -61,7 +62,7 @@ struct pair_stack *pair_stack_make(struct pair *p, uint32_t track)
 	if (s)
 		p->spare = s->next;
 	else
-		s = mem_alloc(sizeof(*s));
+		s = pool_alloc(sizeof(*s));
 	if (!s)
 		return NULL;
 	/* The frames are used again, and the ground's time of what was inside begins anew. */
@@ -80,15 +81,8 @@ bool pair_grow_frames(struct pair_stack *s, size_t need)
 	struct pair_frame *ground = s->frames ? s->frames - 1 : NULL;
 	size_t cap = s->frames ? s->cap + 1 : 0;
 
-	if (!cap && need < FRAMES_FIRST) {
-		ground = mem_array(FRAMES_FIRST, sizeof(*ground));
-		if (!ground)
-			return false;
-		cap = FRAMES_FIRST;
-	} else if (!mem_table_grow((void **)&ground, &cap, need + 1, sizeof(*ground),
-				   PAIR_DEPTH + 1)) {
+	if (!pool_grow((void **)&ground, &cap, need + 1, sizeof(*ground), PAIR_DEPTH + 1))
 		return false;
-	}
 	ground->cls = UINT32_MAX;
 	s->frames = ground + 1;
 	s->cap = (uint32_t)cap - 1;
@@ -136,7 +130,7 @@ size_t pair_search(struct pair_stack *s, const struct spur_event *row)
 void pair_stack_free(struct pair_stack *s)
 {
 	if (s->frames)
-		mem_table_free(s->frames - 1, (size_t)s->cap + 1, sizeof(*s->frames));
+		pool_array_free(s->frames - 1, (size_t)s->cap + 1, sizeof(*s->frames));
 	innermost_free(&s->index);
 	*s = (struct pair_stack){ 0 };
 }
@@ -147,7 +141,7 @@ void pair_free(struct pair *p)
 	for (struct pair_stack *s = p->spare, *next; s; s = next) {
 		next = s->next;
 		pair_stack_free(s);
-		mem_free(s);
+		pool_free(s, sizeof(*s));
 	}
 	mem_table_free(p->stacks, p->cap, sizeof(*p->stacks));
 	*p = (struct pair){ 0 };

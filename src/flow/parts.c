@@ -20,7 +20,7 @@ bool parts_apply(const struct spur_trace *t, const struct pipe_options *opt)
 
 static bool parts_reserve(struct parts *l, size_t n)
 {
-	return mem_grow((void **)&l->items, &l->cap, n, sizeof(*l->items), PARTS_MAX);
+	return mem_table_grow((void **)&l->items, &l->cap, n, sizeof(*l->items), PARTS_MAX);
 }
 
 static bool part_add(struct parts *l, struct feed *f, uint32_t number)
@@ -80,7 +80,7 @@ void parts_free(struct parts *l)
 			mem_free(p->own);
 		}
 	}
-	mem_free(l->items);
+	mem_table_free(l->items, l->cap, sizeof(*l->items));
 	*l = (struct parts){ 0 };
 }
 

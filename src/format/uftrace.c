@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/file.h"
 #include "base/os.h"
+#include "base/pool.h"
 #include "base/search.h"
 #include "format/format.h"
 #include "format/uftrace/reader.h"
@@ -136,7 +137,7 @@ struct tid_list {
 
 static bool add_tid(struct tid_list *l, int64_t tid)
 {
-	if (!mem_grow((void **)&l->tids, &l->cap, l->count + 1, sizeof(*l->tids), MAX_FILES))
+	if (!mem_table_grow((void **)&l->tids, &l->cap, l->count + 1, sizeof(*l->tids), MAX_FILES))
 		return false;
 	l->tids[l->count++] = tid;
 	return true;
@@ -227,8 +228,8 @@ struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint1
 			break;
 	}
 	snprintf(path, sizeof(path), "%s%s", name, i < 3 ? suffixes[i] : "");
-	if (!mem_grow((void **)&u->files, &u->files_cap, u->nfiles + 1, sizeof(*u->files),
-		      MAX_FILES))
+	if (!mem_table_grow((void **)&u->files, &u->files_cap, u->nfiles + 1, sizeof(*u->files),
+			    MAX_FILES))
 		return NULL;
 	f = &u->files[u->nfiles];
 	*f = (struct uftrace_file){ .cpu = cpu };
@@ -410,7 +411,7 @@ static struct uftrace_feed *feed_state(const struct uftrace *u, struct feed *f)
 
 	if (uf)
 		return uf;
-	uf = f->state = mem_alloc(sizeof(*uf));
+	uf = f->state = pool_alloc(sizeof(*uf));
 	if (uf)
 		*uf = uftrace_feed_at(u, f->id);
 	return uf;
@@ -424,7 +425,7 @@ static void feed_close(struct uftrace *u, struct feed *f)
 	if (!uf || uf == &u->over)
 		return;
 	uftrace_dat_close(uf);
-	mem_free(uf);
+	pool_free(uf, sizeof(*uf));
 	f->state = &u->over;
 }
 
@@ -533,8 +534,8 @@ static bool reserve_files(struct uftrace *u, size_t n)
 	enum { OTHERS = 64 };
 
 	return n <= MAX_FILES &&
-	       mem_grow((void **)&u->files, &u->files_cap, n + OTHERS, sizeof(*u->files),
-			MAX_FILES + OTHERS) &&
+	       mem_table_grow((void **)&u->files, &u->files_cap, n + OTHERS, sizeof(*u->files),
+			      MAX_FILES + OTHERS) &&
 	       trace_reserve_streams(u->t, n + OTHERS) && trace_reserve_feeds(u->t, n + OTHERS);
 }
 
@@ -619,7 +620,7 @@ static bool read_all(struct uftrace *u, struct source *src, const char *src_name
 	if (ok && !src && exists(u->dir, "extern.dat"))
 		ok = uftrace_add_file(u, "extern.dat", SPUR_NO_CPU) != NULL;
 	ok = ok && add_feeds(u, &dats) && add_extern(u) && add_info(u);
-	mem_free(dats.tids);
+	mem_table_free(dats.tids, dats.cap, sizeof(*dats.tids));
 	return ok;
 }
 
@@ -776,7 +777,7 @@ static void close_data(struct spur_trace *t)
 		feed_close(u, t->feeds[i]);
 	for (size_t i = 0; i < u->nfiles; i++)
 		file_close(u, &u->files[i]);
-	mem_free(u->files);
+	mem_table_free(u->files, u->files_cap, sizeof(*u->files));
 	uftrace_free_modules(u);
 	uftrace_free_kernel(u);
 	scratch_free(u->sides, u->side_bytes);
@@ -801,7 +802,7 @@ static void close_data(struct spur_trace *t)
 		if (u->d.tasks[i].refs_cap)
 			mem_free(u->d.tasks[i].refs);
 	mem_free(u->d.sessions);
-	mem_free(u->d.tasks);
+	mem_table_free(u->d.tasks, u->d.tasks_cap, sizeof(*u->d.tasks));
 	for (size_t i = 0; i < u->nslurped; i++)
 		source_close(u->slurped[i]);
 	mem_free(u->slurped);
@@ -820,7 +821,7 @@ static int probe_dir(const char *dir)
 		return SCORE_SURE;
 	list_dats(dir, &dats);
 	n = dats.count;
-	mem_free(dats.tids);
+	mem_table_free(dats.tids, dats.cap, sizeof(*dats.tids));
 	if (!n)
 		return has_session(dir) ? SCORE_TASKS : 0;
 	return exists(dir, "task.txt") || exists(dir, "task") ? SCORE_TASKS : SCORE_DAT;

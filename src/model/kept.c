@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "base/pool.h"
 #include "base/spool.h"
 
 enum {
@@ -52,8 +53,8 @@ void kept_free(struct kept *k)
 	if (!k)
 		return;
 	for (size_t i = 0; i < k->cap; i++)
-		mem_free(k->streams[i].groups);
-	mem_free(k->streams);
+		pool_array_free(k->streams[i].groups, k->streams[i].cap, sizeof(struct group *));
+	mem_table_free(k->streams, k->cap, sizeof(*k->streams));
 	spool_free(&k->spool);
 	mem_free(k);
 }
@@ -76,12 +77,12 @@ static uint64_t *chunk_put(struct kept *k, uint32_t stream, uint64_t number)
 	uint64_t **chunk;
 
 	if (number / GROUP >= groups_max ||
-	    !mem_grow((void **)&k->streams, &k->cap, (size_t)stream + 1, sizeof(*k->streams),
-		      STREAMS_MAX))
+	    !mem_table_grow((void **)&k->streams, &k->cap, (size_t)stream + 1, sizeof(*k->streams),
+			    STREAMS_MAX))
 		return NULL;
 	s = &k->streams[stream];
-	if (!mem_grow((void **)&s->groups, &s->cap, (size_t)(number / GROUP) + 1,
-		      sizeof(*s->groups), (size_t)groups_max))
+	if (!pool_grow((void **)&s->groups, &s->cap, (size_t)(number / GROUP) + 1,
+		       sizeof(*s->groups), (size_t)groups_max))
 		return NULL;
 	g = &s->groups[number / GROUP];
 	if (!*g)

@@ -73,6 +73,7 @@ struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 	if (!t)
 		return NULL;
 	arena_init(&t->arena);
+	arena_init_scratch(&t->parked);
 	diag_init(&t->diag);
 	diag_init(&t->joined);
 	pthread_mutex_init(&t->lock, NULL);
@@ -102,11 +103,9 @@ void trace_free(struct spur_trace *t)
 		mem_free(t->classes[i]);
 	for (size_t i = 0; i < t->nfeeds; i++)
 		diag_free(&t->feeds[i]->diag);
-	mem_free(t->feeds);
+	mem_table_free(t->feeds, t->feeds_cap, sizeof(struct feed *));
 	mem_free(t->origins);
-	mem_free(t->streams);
-	for (size_t i = 0; i < TRACE_TRACK_PAGES && t->tracks[i]; i++)
-		mem_free(t->tracks[i]);
+	mem_table_free(t->streams, t->streams_cap, sizeof(*t->streams));
 	mem_free(t->info);
 	if (!t->strings_shared)
 		intern_free(t->strings);
@@ -115,6 +114,7 @@ void trace_free(struct spur_trace *t)
 	diag_free(&t->joined);
 	pthread_mutex_destroy(&t->lock);
 	arena_free(&t->arena);
+	arena_free(&t->parked);
 	mem_free(t);
 }
 
@@ -152,10 +152,10 @@ bool trace_over_limit(const struct spur_trace *t)
 
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 {
-	char *copy = arena_strdup(&t->arena, path, strlen(path));
+	char *copy = arena_strdup(&t->parked, path, strlen(path));
 
-	if (!copy || !mem_grow((void **)&t->streams, &t->streams_cap, t->nstreams + 1,
-			       sizeof(*t->streams), MAX_LIST))
+	if (!copy || !mem_table_grow((void **)&t->streams, &t->streams_cap, t->nstreams + 1,
+				     sizeof(*t->streams), MAX_LIST))
 		return SPUR_NONE;
 	t->streams[t->nstreams] = (struct spur_stream){ .path = copy, .size = size };
 	__atomic_store_n(&t->nstreams, t->nstreams + 1, __ATOMIC_RELEASE);
@@ -179,7 +179,7 @@ bool trace_reserve_origins(struct spur_trace *t, size_t n)
 
 bool trace_reserve_streams(struct spur_trace *t, size_t n)
 {
-	t->streams = mem_array(n, sizeof(*t->streams));
+	t->streams = mem_table_alloc(n, sizeof(*t->streams));
 	t->streams_cap = t->streams ? n : 0;
 	return t->streams != NULL;
 }
@@ -191,7 +191,8 @@ uint32_t trace_add_track(struct spur_trace *t, struct spur_track track)
 	if (page == TRACE_TRACK_PAGES)
 		return SPUR_NONE;
 	if (!t->tracks[page])
-		t->tracks[page] = mem_array(TRACE_TRACK_PAGE, sizeof(*t->tracks[page]));
+		t->tracks[page] =
+			arena_alloc(&t->parked, TRACE_TRACK_PAGE * sizeof(*t->tracks[page]));
 	if (!t->tracks[page])
 		return SPUR_NONE;
 	t->tracks[page][n % TRACE_TRACK_PAGE] = track;
@@ -272,18 +273,18 @@ uint32_t *trace_track_order(const struct spur_trace *t, size_t *count)
 
 bool trace_reserve_feeds(struct spur_trace *t, size_t n)
 {
-	return mem_grow((void **)&t->feeds, &t->feeds_cap, n, sizeof(*t->feeds), MAX_LIST);
+	return mem_table_grow((void **)&t->feeds, &t->feeds_cap, n, sizeof(*t->feeds), MAX_LIST);
 }
 
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)
 {
 	struct feed *f;
 
-	if (!mem_grow((void **)&t->feeds, &t->feeds_cap, t->nfeeds + 1, sizeof(struct feed *),
-		      MAX_LIST))
+	if (!mem_table_grow((void **)&t->feeds, &t->feeds_cap, t->nfeeds + 1, sizeof(struct feed *),
+			    MAX_LIST))
 		return NULL;
 	if (t->nfeeds % TRACE_FEED_BLOCK == 0)
-		t->feed_block = arena_alloc(&t->arena, TRACE_FEED_BLOCK * sizeof(*f));
+		t->feed_block = arena_alloc(&t->parked, TRACE_FEED_BLOCK * sizeof(*f));
 	if (!t->feed_block)
 		return NULL;
 	f = &t->feed_block[t->nfeeds % TRACE_FEED_BLOCK];

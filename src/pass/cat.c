@@ -4,6 +4,7 @@
  *
  * Lines are made per feed in parallel (render/eventtext.h) and merged by time.
  */
+#include "base/pool.h"
 #include "flow/lines.h"
 #include "pass/pass.h"
 #include "render/eventtext.h"
@@ -30,7 +31,7 @@ static bool wants_args(const void *self, uint32_t cls)
 
 static void *cat_open(void *self, const struct feed *f)
 {
-	struct cat_lane *l = mem_alloc(sizeof(*l));
+	struct cat_lane *l = pool_alloc(sizeof(*l));
 
 	(void)f;
 	if (!l)
@@ -39,7 +40,7 @@ static void *cat_open(void *self, const struct feed *f)
 	l->lines = event_lane_new(&l->cat->text);
 	if (l->lines)
 		return l;
-	mem_free(l);
+	pool_free(l, sizeof(*l));
 	return NULL;
 }
 
@@ -58,7 +59,7 @@ static void cat_close(void *lane)
 	struct cat_lane *l = lane;
 
 	event_lane_free(l->lines);
-	mem_free(l);
+	pool_free(l, sizeof(*l));
 }
 
 static enum spur_status cat_write(struct cat *c)

@@ -11,6 +11,7 @@
  */
 #include <assert.h>
 
+#include "base/pool.h"
 #include "flow/ends.h"
 #include "flow/fit.h"
 #include "flow/lines.h"
@@ -156,13 +157,13 @@ static inline struct shown_row *pending_take(struct lane *l, struct pair_stack *
 static bool window_grow(struct lane *l)
 {
 	size_t cap = l->cap ? 2 * l->cap : WINDOW_FIRST;
-	struct shown_row *window = mem_array(cap, sizeof(*window));
+	struct shown_row *window = pool_alloc(cap * sizeof(*window));
 
 	if (!window)
 		return false;
 	for (uint64_t i = l->first; i < l->next; i++)
 		window[i % cap] = l->window[i % l->cap];
-	mem_free(l->window);
+	pool_free(l->window, l->cap * sizeof(*window));
 	l->window = window;
 	l->cap = cap;
 	return true;
@@ -518,12 +519,14 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 	}
 	view_store(&v);
 	l->rows += n;
+	if (lines_are_many(l->r->text.env.trace))
+		spur_args_free(&l->pen.args);
 	return ends_rows(&l->ends, rows, n);
 }
 
 static void *lane_open(void *self, const struct feed *f)
 {
-	struct lane *l = mem_alloc(sizeof(*l));
+	struct lane *l = pool_alloc(sizeof(*l));
 
 	if (!l)
 		return NULL;
@@ -543,10 +546,10 @@ static void lane_close(void *lane)
 		__atomic_store_n(&l->r->any, true, __ATOMIC_RELAXED);
 	pair_stack_free(&l->stack);
 	pair_free(&l->rest);
-	mem_free(l->window);
+	pool_free(l->window, l->cap * sizeof(*l->window));
 	ends_free(&l->ends);
 	spur_args_free(&l->pen.args);
-	mem_free(l);
+	pool_free(l, sizeof(*l));
 }
 
 static void replay_free(struct replay *r)

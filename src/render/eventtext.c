@@ -2,6 +2,7 @@
 #include "render/eventtext.h"
 
 #include "base/err.h"
+#include "base/pool.h"
 #include "flow/args.h"
 
 enum {
@@ -518,12 +519,14 @@ bool event_text_rows(struct event_lane *l, const struct spur_event *rows, size_t
 	good = lines_make(l, rows, n, &out->text, out);
 	line_pens_give(pens, l->pen);
 	l->pen = NULL;
+	if (lines_are_many(l->text->trace))
+		spur_args_free(&l->args);
 	return good;
 }
 
 struct event_lane *event_lane_new(struct event_text *c)
 {
-	struct event_lane *l = mem_alloc(sizeof(*l));
+	struct event_lane *l = pool_alloc(sizeof(*l));
 
 	if (l) {
 		l->text = c;
@@ -539,7 +542,7 @@ void event_lane_free(struct event_lane *l)
 	frag_user_free(&l->classes);
 	frag_user_free(&l->tracks);
 	frag_user_free(&l->streams);
-	mem_free(l);
+	pool_free(l, sizeof(*l));
 }
 
 enum spur_status event_text_open(struct event_text *c, struct spur_trace *t,

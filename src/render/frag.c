@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "base/pool.h"
+
 char frag_thousand[1000][4];
 
 static void thousand_fill(void)
@@ -91,6 +93,12 @@ const struct frag *frag_made(struct frag_table *t, uint32_t id, const struct spu
 	return f;
 }
 
+static void spare_free(struct frag_spare *s)
+{
+	if (s)
+		pool_free(s, sizeof(*s) + s->room);
+}
+
 /* Makes the spare's text anew. Returns NULL if out of memory. */
 static const struct frag *spare_make(struct frag_table *t, struct frag_spare **spare, uint32_t id,
 				     const struct spur_event *row)
@@ -105,11 +113,11 @@ static const struct frag *spare_make(struct frag_table *t, struct frag_spare **s
 	made.len = (uint32_t)t->scratch.len;
 	room = t->scratch.len / FRAG_PIECE * FRAG_PIECE + FRAG_PIECE;
 	if (t->scratch.error || t->scratch.len > UINT32_MAX / 2) {
-		mem_free(s);
+		spare_free(s);
 		s = NULL;
 	} else if (!s || s->room < room) {
-		mem_free(s);
-		s = mem_alloc(sizeof(*s) + room);
+		spare_free(s);
+		s = pool_alloc(sizeof(*s) + room);
 		if (s)
 			s->room = (uint32_t)room;
 	}
@@ -143,8 +151,8 @@ const struct frag *frag_of_slow(struct frag_table *t, uint32_t id, const struct 
 
 void frag_user_free(struct frag_user *user)
 {
-	mem_free(user->home);
-	mem_free(user->guest);
+	spare_free(user->home);
+	spare_free(user->guest);
 	*user = (struct frag_user){ 0 };
 }
 

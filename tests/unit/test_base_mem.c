@@ -223,14 +223,14 @@ static void test_spare(void **state)
 /* Pieces of all sizes do not overlap, are zero when they are handed out again, and are aligned. */
 static void test_pool(void **state)
 {
-	enum { N = 40000 };
+	enum { N = 16000 };
 	unsigned char **pieces = mem_array(N, sizeof(*pieces));
 
 	(void)state;
 	assert_non_null(pieces);
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < N; i++) {
-			const size_t size = 1 + i % 1100;
+			const size_t size = 1 + i % 4200;
 
 			pieces[i] = pool_alloc(size);
 			assert_non_null(pieces[i]);
@@ -241,7 +241,7 @@ static void test_pool(void **state)
 		/* Every other one first, so that pieces are given out again. */
 		for (size_t from = 0; from < 2; from++)
 			for (size_t i = from; i < N; i += 2) {
-				const size_t size = 1 + i % 1100;
+				const size_t size = 1 + i % 4200;
 
 				assert_int_equal(pieces[i][0], i % 251 + 1);
 				assert_int_equal(pieces[i][size - 1], i % 251 + 1);
@@ -263,6 +263,33 @@ static void test_pool(void **state)
 	pool_strfree(NULL);
 	pool_free(NULL, 10);
 	mem_free(pieces);
+}
+
+/* An array of the pool keeps its elements while it grows, also into a table. */
+static void test_pool_grow(void **state)
+{
+	enum { MOST = 100000 };
+	uint64_t *p = NULL;
+	size_t cap = 0, filled = 0;
+
+	(void)state;
+	for (size_t n = 1; n <= MOST; n = n * 3 / 2 + 1) {
+		mem_fail_at(1);
+		assert_false(pool_grow((void **)&p, &cap, cap + 1, sizeof(*p), MOST));
+		mem_fail_at(0);
+		assert_true(pool_grow((void **)&p, &cap, n, sizeof(*p), MOST));
+		assert_true(cap >= n && cap <= MOST);
+		for (size_t i = 0; i < cap; i++)
+			assert_int_equal(p[i], i < filled ? i + 1 : 0);
+		for (filled = 0; filled < n; filled++)
+			p[filled] = filled + 1;
+	}
+	assert_false(pool_grow((void **)&p, &cap, MOST + 1, sizeof(*p), MOST));
+	assert_true(pool_grow((void **)&p, &cap, MOST, sizeof(*p), MOST) && cap == MOST);
+	for (size_t i = 0; i < MOST; i++)
+		assert_int_equal(p[i], i < filled ? i + 1 : 0);
+	pool_array_free(p, cap, sizeof(*p));
+	pool_array_free(NULL, 0, sizeof(*p));
 }
 
 static void test_scratch(void **state)
@@ -625,12 +652,12 @@ int main(void)
 		cmocka_unit_test(test_scratch_reserve), cmocka_unit_test(test_table),
 		cmocka_unit_test(test_table_fails),	cmocka_unit_test(test_arena_scratch),
 		cmocka_unit_test(test_spare),		cmocka_unit_test(test_pool),
-		cmocka_unit_test(test_temp_file),	cmocka_unit_test(test_arena),
-		cmocka_unit_test(test_err_set),		cmocka_unit_test(test_diag_groups),
-		cmocka_unit_test(test_diag_bound),	cmocka_unit_test(test_diag_merge),
-		cmocka_unit_test(test_diag_nomem),	cmocka_unit_test(test_intern),
-		cmocka_unit_test(test_intern_nomem),	cmocka_unit_test(test_intern_lengths),
-		cmocka_unit_test(test_intern_threads),
+		cmocka_unit_test(test_pool_grow),	cmocka_unit_test(test_temp_file),
+		cmocka_unit_test(test_arena),		cmocka_unit_test(test_err_set),
+		cmocka_unit_test(test_diag_groups),	cmocka_unit_test(test_diag_bound),
+		cmocka_unit_test(test_diag_merge),	cmocka_unit_test(test_diag_nomem),
+		cmocka_unit_test(test_intern),		cmocka_unit_test(test_intern_nomem),
+		cmocka_unit_test(test_intern_lengths),	cmocka_unit_test(test_intern_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,8 +27,8 @@ static void names_sort(struct names *n)
 /* Returns false if out of memory. */
 static bool names_add(struct names *n, const char *name, size_t len)
 {
-	if (!mem_grow((void **)&n->items, &n->cap, n->count + 1, sizeof(*n->items),
-		      SIZE_MAX / sizeof(*n->items)))
+	if (!mem_table_grow((void **)&n->items, &n->cap, n->count + 1, sizeof(*n->items),
+			    SIZE_MAX / sizeof(*n->items)))
 		return false;
 	n->items[n->count] = arena_strdup(&n->arena, name, len);
 	return n->items[n->count++] != NULL;
@@ -36,7 +36,7 @@ static bool names_add(struct names *n, const char *name, size_t len)
 
 static void names_free(struct names *n)
 {
-	mem_free(n->items);
+	mem_table_free(n->items, n->cap, sizeof(*n->items));
 	arena_free(&n->arena);
 }
 
@@ -52,9 +52,9 @@ bool copying_list(struct listing *l, const struct uftrace *u)
 	bool good = true;
 
 	*l = (struct listing){ 0 };
-	arena_init(&l->all.arena);
-	arena_init(&l->records.arena);
-	arena_init(&l->made.arena);
+	arena_init_scratch(&l->all.arena);
+	arena_init_scratch(&l->records.arena);
+	arena_init_scratch(&l->made.arena);
 	while (d && good && (e = os_readdir(d)) != NULL)
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			good = names_add(&l->all, e->d_name, strlen(e->d_name));

@@ -4,6 +4,8 @@
  */
 #include "format/uftrace/dat.h"
 
+#include "base/pool.h"
+
 enum {
 	RESYNC_RUN = 3, /* plausible records in a row */
 	MAX_LOST_FIRST = 64, /* LOST records looked past for a time */
@@ -56,6 +58,11 @@ static void cache_empty(struct addr_cache *c)
 	c->count = 0;
 }
 
+static void cache_free_slots(struct addr_cache *c)
+{
+	pool_free(c->slots, c->cap * sizeof(*c->slots));
+}
+
 /* Twice as large. recent[] is all 0 then: a wrong guess is looked up. */
 static bool cache_grow(struct addr_cache *c)
 {
@@ -63,7 +70,7 @@ static bool cache_grow(struct addr_cache *c)
 				     .mult = c->mult,
 				     .window = c->window };
 
-	bigger.slots = mem_array(bigger.cap, sizeof(*bigger.slots));
+	bigger.slots = pool_alloc(bigger.cap * sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return false;
 	bigger.shift = 64 - (uint32_t)__builtin_ctz(bigger.cap);
@@ -72,7 +79,7 @@ static bool cache_grow(struct addr_cache *c)
 	for (uint32_t i = 0; i < c->cap; i++)
 		if (c->slots[i].key != no_key)
 			cache_place(&bigger, &c->slots[i]);
-	mem_free(c->slots);
+	cache_free_slots(c);
 	*c = bigger;
 	return true;
 }
@@ -80,14 +87,14 @@ static bool cache_grow(struct addr_cache *c)
 static void cache_free(struct addr_cache *c)
 {
 	if (c)
-		mem_free(c->slots);
-	mem_free(c);
+		cache_free_slots(c);
+	pool_free(c, sizeof(*c));
 }
 
 /* Without slots. Returns NULL if out of memory. */
 static struct addr_cache *cache_new(void)
 {
-	struct addr_cache *c = mem_alloc(sizeof(*c));
+	struct addr_cache *c = pool_alloc(sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -100,7 +107,7 @@ static struct addr_cache *cache_new(void)
 static bool cache_clear(struct addr_cache *c)
 {
 	if (c->count < c->cap / 64) {
-		mem_free(c->slots);
+		cache_free_slots(c);
 		*c = (struct addr_cache){ .mult = c->mult, .window = c->window };
 		return cache_grow(c);
 	}
@@ -876,7 +883,7 @@ static void copy_small(struct uftrace *u, struct uftrace_file *file)
 	char *copy;
 
 	pthread_mutex_lock(&u->t->lock);
-	copy = arena_chars(&u->t->arena, s->size);
+	copy = arena_chars(&u->t->parked, s->size);
 	pthread_mutex_unlock(&u->t->lock);
 	if (!copy)
 		return;

@@ -381,8 +381,8 @@ static struct uftrace_task *index_task(struct uftrace_data *d, struct task_index
 		return NULL;
 	if (s->value)
 		return &d->tasks[s->value - 1];
-	if (!make || !mem_grow((void **)&d->tasks, &d->tasks_cap, d->ntasks + 1, sizeof(*d->tasks),
-			       MAX_LINES))
+	if (!make || !mem_table_grow((void **)&d->tasks, &d->tasks_cap, d->ntasks + 1,
+				     sizeof(*d->tasks), MAX_LINES))
 		return NULL;
 	s->value = ++d->ntasks;
 	d->tasks[d->ntasks - 1] = (struct uftrace_task){ .tid = tid };
@@ -434,7 +434,6 @@ void uftrace_read_tasks(struct uftrace *u)
 	while (ok && uftrace_next_line(&lines, &l))
 		if (l.kind == UFTRACE_LINE_TASK || l.kind == UFTRACE_LINE_FORK)
 			ok = apply_task(d, &ix, &l);
-	mem_trim((void **)&d->tasks, &d->tasks_cap, d->ntasks, sizeof(*d->tasks));
 	for (size_t i = 0; i < d->ntasks; i++)
 		order_refs(&d->tasks[i]);
 	map64_free(&ix.map);

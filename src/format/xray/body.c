@@ -320,7 +320,7 @@ bool xray_open_buffer(struct fdr *r)
 		pthread_mutex_unlock(&x->t->lock);
 	}
 	if (x->version < 5 && !xf->held)
-		xf->held = mem_array(XRAY_HELD, sizeof(*xf->held));
+		xf->held = xray_held_new();
 	if (!ok || (x->version < 5 && !xf->held)) {
 		r->failed = true;
 		return false;

@@ -910,7 +910,7 @@ static bool run_open(struct xray_copy_run *r, struct copy *c, const struct copy_
 	diag_init(&r->cursor.feed.diag);
 	out_to_memory(&r->body);
 	if (r->x->version < XRAY_FDR_VERSION)
-		r->cursor.xf.held = mem_array(XRAY_HELD, sizeof(*r->cursor.xf.held));
+		r->cursor.xf.held = xray_held_new();
 	r->failed = !buffers_list(r->x) || (r->x->version < XRAY_FDR_VERSION && !r->cursor.xf.held);
 	r->mends = !r->failed && run_mends(r);
 	r->failed = r->failed || !walls_list(r);

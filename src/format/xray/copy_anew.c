@@ -38,7 +38,7 @@ static size_t states_size(const struct xray_copy_run *r)
 
 void xray_copy_anew_close(struct xray_copy_run *r)
 {
-	mem_free(r->cursor.xf.held);
+	xray_held_free(r->cursor.xf.held);
 	mem_free(r->cursor.xf.forked);
 	diag_free(&r->cursor.feed.diag);
 	out_free(&r->body);

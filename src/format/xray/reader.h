@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "base/map64.h"
+#include "base/pool.h"
 #include "base/source.h"
 #include "format/xray/map.h"
 #include "format/xray/ticks.h"
@@ -216,6 +217,17 @@ struct xray_feed {
 	uint64_t part_ticks; /* of a part: the first ones */
 };
 
+/* Returns room for XRAY_HELD of them, or NULL if out of memory. */
+static inline struct xray_held *xray_held_new(void)
+{
+	return pool_alloc(XRAY_HELD * sizeof(struct xray_held));
+}
+
+static inline void xray_held_free(struct xray_held *held)
+{
+	pool_free(held, XRAY_HELD * sizeof(*held));
+}
+
 struct xray {
 	struct spur_trace *t;
 	struct source *src;
@@ -245,7 +257,7 @@ struct xray {
 	struct key_index by_key;
 	/* Threads by pid and tid, and so by track. NULL while opening and as stored */
 	struct xray_range *ranges;
-	size_t nranges;
+	size_t nranges, ranges_cap;
 	int64_t left_out; /* process of the thread that has no range; or XRAY_NO_THREAD */
 	struct map64 by_pid; /* pid -> 1 + track */
 	struct xray_list list; /* xray_buffer by thread and time; basic: xray_run by offset */

@@ -39,7 +39,7 @@ struct xray_cursors {
 
 static void cursor_close(struct cursor *c)
 {
-	mem_free(c->xf.held);
+	xray_held_free(c->xf.held);
 	mem_free(c->xf.forked);
 	diag_free(&c->feed.diag);
 }

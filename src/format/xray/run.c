@@ -328,8 +328,9 @@ static bool relate_thread(struct places *places, const struct part *part)
 		if (list[i].flags & (BUFFER_NO_TSC | BUFFER_NO_WALL))
 			continue;
 		slot = map64_put(&places->first, buffer_key(part->x, &list[i]));
-		if (!slot || !mem_grow((void **)&places->list, &places->cap, places->count + 1,
-				       sizeof(*places->list), UINT32_MAX - 1))
+		if (!slot ||
+		    !mem_table_grow((void **)&places->list, &places->cap, places->count + 1,
+				    sizeof(*places->list), UINT32_MAX - 1))
 			return false;
 		own = leave_out(places, (uint32_t)slot->value, part->x, &list[i], &copied);
 		if (copied && !copied_end_set(part->x, i, copied))
@@ -359,15 +360,20 @@ static int part_order(const void *a, const void *b)
 	return p->log < q->log ? -1 : p->log > q->log;
 }
 
-/* All threads of the logs, in that order, from memory; NULL if out of memory. */
-static struct part *list_parts(struct spur_trace *const *logs, size_t count, size_t *found)
+/*
+ * Returns a table of `*room` parts: all threads of the logs, `*found`, in that order. Returns NULL
+ * if out of memory.
+ */
+static struct part *list_parts(struct spur_trace *const *logs, size_t count, size_t *found,
+			       size_t *room)
 {
 	struct part *parts;
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
 		n += ((const struct xray *)logs[i]->state)->nranges;
-	parts = mem_array(n + 1, sizeof(*parts));
+	*room = n + 1;
+	parts = mem_table_alloc(*room, sizeof(*parts));
 	n = 0;
 	for (size_t i = 0; parts && i < count; i++) {
 		struct xray *x = logs[i]->state;
@@ -393,8 +399,8 @@ static struct part *list_parts(struct spur_trace *const *logs, size_t count, siz
 bool xray_run_relate(struct spur_trace *const *logs, size_t count, bool run)
 {
 	struct places places = { 0 };
-	size_t n;
-	struct part *parts = list_parts(logs, count, &n);
+	size_t n, room;
+	struct part *parts = list_parts(logs, count, &n, &room);
 	bool good = parts != NULL;
 
 	for (size_t i = 1; run && i < count; i++)
@@ -404,7 +410,7 @@ bool xray_run_relate(struct spur_trace *const *logs, size_t count, bool run)
 	for (size_t i = 0; i < count; i++)
 		report_copied(logs[i]->state);
 	map64_free(&places.first);
-	mem_free(places.list);
-	mem_free(parts);
+	mem_table_free(places.list, places.cap, sizeof(*places.list));
+	mem_table_free(parts, room, sizeof(*parts));
 	return good;
 }

@@ -265,7 +265,7 @@ bool xray_feed_open(struct xray *x, struct feed *f)
 
 	if (f->state)
 		return true;
-	xf = mem_alloc(sizeof(*xf));
+	xf = pool_alloc(sizeof(*xf));
 	if (!xf)
 		return false;
 	ticks_init(&xf->ticks, x->hz, x->mode == XRAY_PROFILE || x->t->options.raw_time || !x->hz);
@@ -320,10 +320,10 @@ void xray_feed_seek(const struct xray *x, struct xray_feed *xf)
 void xray_feed_free(struct xray_feed *xf)
 {
 	mem_free(xf->cuts);
-	mem_free(xf->held);
+	xray_held_free(xf->held);
 	mem_free(xf->forked);
 	xray_profile_close(xf);
-	mem_free(xf);
+	pool_free(xf, sizeof(*xf));
 }
 
 void xray_feed_end(struct xray *x, struct feed *f)
@@ -515,7 +515,8 @@ bool xray_add_feeds(struct xray *x)
 	if (x->bookkeeping && !add_file_feed(x))
 		return false;
 	found = list_found(x, &count);
-	x->ranges = mem_array(count + 1, sizeof(*x->ranges));
+	x->ranges_cap = count + 1;
+	x->ranges = mem_table_alloc(x->ranges_cap, sizeof(*x->ranges));
 	ok = found && x->ranges;
 	for (size_t i = 0; ok && i < count; i++)
 		ok = add_range(x, &found[i]);
@@ -532,7 +533,7 @@ void xray_threads_close(struct xray *x)
 			xray_feed_free(xf);
 	}
 	threads_free(x);
-	mem_free(x->ranges);
+	mem_table_free(x->ranges, x->ranges_cap, sizeof(*x->ranges));
 	map64_free(&x->by_pid);
 	scratch_free(x->copied_ends, x->list.count * sizeof(*x->copied_ends));
 	xray_list_free(&x->list);
