@@ -4,7 +4,7 @@ Laws that hold for every trace, over the goldens and changed copies of them; all
 mutants: each command on traces with bytes flipped, cut off, put in: a stated exit code, in bounded time and memory, and the same
 output with one and two threads and in pieces of 7 bytes.
 laws: pieces of any size give what the whole gives, byte for byte, on the screen and in each target; so do one, two and three threads,
-and another locale; a store answers the same whoever wrote it; the rows of a trace that is
+and another locale; a store answers the same whoever wrote it; lines of a table that tie stand in one order; the rows of a trace that is
 cut are those of the whole up to there; a flipped byte changes no row before it (as stored) and none beyond the window in which the format finds its
 framing again; a range of time is the sum of its parts; a trace of the other byte order has the same rows.
 """
@@ -15,6 +15,7 @@ import os
 import random
 import resource
 import shutil
+import struct
 import subprocess
 
 from harness import core
@@ -205,6 +206,29 @@ def stores(t, name, case):
     t.ok()
 
 
+def two_of_a_name(path, first):
+    """An FXT file of two functions that llvm-xray's table shows alike but for their times; `first` is the category of the earlier one."""
+    words = [0x0016547846040010, 1 | 2 << 4, 1000000000, 3 | 3 << 4 | 1 << 16, 1, 2]
+    for i, text in enumerate((b"slow", b"fast", b"f")):
+        words += [2 | 2 << 4 | (i + 1) << 16 | len(text) << 32, int.from_bytes(text.ljust(8, b"\0"), "little")]
+    for at, cat in ((1000000, first), (2000000, 3 - first)):
+        for kind, ts in ((2, at), (3, at + (100000, 300000)[cat == 1])):
+            words += [4 | 2 << 4 | kind << 16 | 1 << 24 | cat << 32 | 3 << 48, ts]
+    core.write(path, struct.pack("<%dQ" % len(words), *words))
+
+
+def ties(t):
+    """Lines of a table that are equal in what it is sorted by stand in an order that does not depend on which class was found first."""
+    with t.temp() as tmp:
+        found = []
+        for first in (1, 2):
+            two_of_a_name(os.path.join(tmp, "in"), first)
+            found.append(t.run([t.spur, "report", "--style=llvm-xray", "in"], cwd=tmp))
+    lines = found[0].out.count(b": f\n")
+    t.verdict("laws/ties", found[0].trouble() or ("expected 2 lines, found %d" % lines if lines != 2 else None) or
+              core.differ(found[0].out, found[1].out)[0])
+
+
 def cuts(t, name, case):
     """A file that is cut gives the rows that are whole before the cut; a flipped byte no other row before it."""
     label = "laws/cuts %s" % os.path.relpath(case, os.path.join(t.tests, "golden"))
@@ -341,6 +365,8 @@ def orders(t):
 def run(t):
     if t.wanted("laws/orders") and not t.args.sanitized:
         t.later(orders)
+    if t.wanted("laws/ties") and not t.args.sanitized:
+        t.later(ties)
     for name, options, window in GENERATED:
         if t.wanted("laws/windows %s" % name) and not t.args.sanitized:
             t.later(windows, name, options, window)
