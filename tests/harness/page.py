@@ -297,6 +297,9 @@ def driven(t, trace, tools, page):
             raise Wrong("markup of the trace is markup of the page: %s" % page["markup"])
         if page["help"]["lines"] < 40 or page["help"]["unnamed"]:
             raise Wrong("help: %s" % page["help"])
+        n = page["narrow"]
+        if n["head"] > 130 or n["stage"] < 180 or n["name"] < 60 or n["reach"] > 300:
+            raise Wrong("window of 300 pixels: %s" % n)
         n = page["notes"]
         if len(n["note"]) != 1 or not n["ruler"][0] < n["ruler"][1] or not n["kept"] or not n["file"].endswith(".view.json"):
             raise Wrong("notes: %s" % n)

@@ -253,6 +253,22 @@ async function notes(page) {
 	return out;
 }
 
+/** A window of 300 pixels: how high the head is, how wide the picture and the names in a table are, and how far anything reaches. */
+async function narrow(page) {
+	const before = page.viewportSize();
+	await page.setViewportSize({ width: 300, height: 600 });
+	await page.keyboard.press("2");
+	await page.waitForFunction(() => document.querySelector("#tabbody table") !== null);
+	await settle(page);
+	const out = await page.evaluate(() => ({
+		head: document.querySelector("header").offsetHeight, stage: document.getElementById("stage").offsetWidth,
+		name: document.querySelector("#tabbody th").offsetWidth,
+		reach: Math.max(...[...document.querySelectorAll("header > *, #panel > *")].map((e) => e.getBoundingClientRect().right)) }));
+	await page.setViewportSize(before);
+	await settle(page);
+	return out;
+}
+
 /** Keys have buttons, names and help. */
 async function help(page) {
 	await page.keyboard.press("?");
@@ -292,6 +308,7 @@ async function main() {
 		out.tracks = await tracks(page);
 		out.markup = await page.evaluate(() => [window.hacked ?? null, document.querySelectorAll("#gutter img, #panel img, #tip img, #message img, b.evil").length]);
 		out.help = await help(page);
+		out.narrow = await narrow(page);
 		out.notes = await notes(page);
 		/* Numbers of any size. */
 		console.log(JSON.stringify(out, (_, v) => (typeof v === "bigint" ? `#${v}` : v)).replace(/"#(-?\d+)"/g, "$1"));
