@@ -9,11 +9,6 @@
 #include "flow/pipe.h"
 #include "format/format.h"
 
-enum {
-	FEED_AHEAD = 16,
-	FEED_MANY = 16384, /* feeds of which only one row each is read ahead */
-};
-
 struct feed_reader {
 	struct spur_trace *trace;
 	struct feed *feed;
@@ -49,27 +44,43 @@ struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct
 	return r;
 }
 
-enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f)
+/* Makes room for another row of those read ahead. Returns false if out of memory. */
+static bool feed_ahead_room(struct spur_trace *t, struct feed *f)
 {
-	const uint32_t first = t->nfeeds > FEED_MANY ? 1 : FEED_AHEAD;
-	uint32_t more = f->nahead ? BATCH_ROWS : first;
 	struct spur_event *rows;
-	struct batch b = { .cap = more };
-	enum spur_status st;
 
+	/* The room is a power of two: it is full when the number of rows is one. */
+	if (f->nahead & (f->nahead - 1))
+		return true;
 	pthread_mutex_lock(&t->lock);
-	rows = arena_alloc(&t->arena, ((size_t)f->nahead + more) * sizeof(*rows));
+	rows = arena_alloc(&t->arena, (f->nahead ? 2 * (size_t)f->nahead : 1) * sizeof(*rows));
 	pthread_mutex_unlock(&t->lock);
 	if (!rows)
-		return SPUR_FAIL;
+		return false;
 	if (f->nahead)
 		memcpy(rows, f->ahead, f->nahead * sizeof(*rows));
-	b.rows = rows + f->nahead;
+	f->ahead = rows;
+	return true;
+}
+
+enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f)
+{
+	struct batch b = { .cap = 1 };
+	enum spur_status st = SPUR_OK;
+
+	if (!feed_ahead_room(t, f))
+		return SPUR_FAIL;
+	b.rows = f->ahead + f->nahead;
 	f->pulled = true;
-	st = t->format->next(t, f, &b);
+	while (!b.count && st != SPUR_FAIL && st != SPUR_END) {
+		if (t->options.stop && *t->options.stop)
+			return SPUR_END;
+		st = t->format->next(t, f, &b);
+		if (trace_short_of_memory(t))
+			return SPUR_FAIL;
+	}
 	if (st == SPUR_FAIL || st == SPUR_END)
 		return st;
-	f->ahead = rows;
 	f->nahead = (f->nahead + b.count) & INT32_MAX;
 	return SPUR_OK;
 }

@@ -223,8 +223,9 @@ static enum spur_status pipe_run_single(struct spur_trace *t, const struct pipe_
 }
 
 /*
- * Largest first, so that no worker ends long after the others. Stable: equal sizes stay in feed
- * order.
+ * Puts the largest first, so that no worker ends long after the others. Stable: equal sizes stay in
+ * feed order. One worker reads in feed order: sizes are not known before a file that arrives in
+ * pieces has been read, and the ids of classes must be those of the same file when it is mapped.
  */
 static void pipe_sort_feeds(struct feed **feeds, size_t n)
 {
@@ -247,6 +248,7 @@ enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options 
 				.fold = fold,
 				.states = states,
 				.lock = PTHREAD_MUTEX_INITIALIZER };
+	const unsigned workers = pipe_workers(t, opt);
 	struct feed **feeds;
 	size_t n = 0;
 
@@ -258,9 +260,10 @@ enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options 
 	for (size_t i = 0; i < t->nfeeds; i++)
 		if (!opt->filter || !filter_skips_feed(opt->filter, t->feeds[i]))
 			feeds[n++] = t->feeds[i];
-	pipe_sort_feeds(feeds, n);
+	if (workers > 1)
+		pipe_sort_feeds(feeds, n);
 	if (parts_make(&run.parts, t, opt, feeds, n, FOLD_PART))
-		work_run(pipe_workers(t, opt), run.parts.n, pipe_job, &run);
+		work_run(workers, run.parts.n, pipe_job, &run);
 	else
 		run.failed = 1;
 	pipe_close(&run);

@@ -64,8 +64,10 @@ void feed_reader_lend(struct feed_reader *r, struct spur_event *rows, uint32_t c
 void feed_reader_sink(struct feed_reader *r, struct call_sink *sink);
 void feed_reader_free(struct feed_reader *r);
 /*
- * Reads (more of) the first rows of a feed that no reader has begun into f->ahead; a later reader
- * hands them out first. SPUR_END: there are no more.
+ * Reads the first row, or the next one, of a feed that no reader has begun into f->ahead; a later
+ * reader hands them out first. Reads one row and no batch, because the rows of a batch depend on
+ * how the bytes arrive, and the ids of classes on which rows were made before those of other feeds.
+ * Returns SPUR_END if there are no more.
  */
 enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f);
 /* As the format's next(), after the rows that were read ahead. */

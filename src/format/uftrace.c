@@ -709,7 +709,8 @@ static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
 		if (!uftrace_open_dat(u, uf.file, &t->feeds[f->id]->diag))
 			return false;
 		s = uftrace_file_source(uf.file, &view);
-		if (!s->mapped || s->size < RECORD)
+		/* Waits for a pipe too: the order of reading must not depend on how bytes come. */
+		if (!source_need(s, RECORD))
 			return false;
 		time = load64(s->data, u->swap);
 		word = load64(s->data + 8, u->swap);

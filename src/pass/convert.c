@@ -57,6 +57,9 @@ static void convert_prepare(const struct pass_env *env, struct spur_options *ope
 
 	open->distinct_ids = true;
 	open->source_lines |= writer && writer->source_lines;
+	/* Such a writer reads the trace before it writes anything. */
+	if (writer && writer->read)
+		open->all_tracks = false;
 }
 
 /* What a masked trace still tells. */

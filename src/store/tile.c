@@ -147,7 +147,9 @@ static bool tile_block(struct tile *v, const struct store_node *n)
 			return false;
 		if (end < v->t0)
 			continue;
-		if ((uint64_t)end - (uint64_t)start < v->step && start >= v->t0) {
+		/* The last node may have one item, of which more is known. */
+		if (j * STORE_FAN + 1u < n->n && (uint64_t)end - (uint64_t)start < v->step &&
+		    start >= v->t0) {
 			small_add(v, start, end,
 				  (uint32_t)column_get(&b.cols[STORE_N_LABEL], j) << 8 |
 					  STORE_RECT_MERGED,
@@ -176,7 +178,8 @@ static bool tile_nodes(struct tile *v, unsigned level, uint64_t i, uint64_t end)
 			return false;
 		if (n->end < v->t0)
 			continue;
-		if ((uint64_t)n->end - (uint64_t)n->start < v->step && n->start >= v->t0)
+		if ((level || n->n > 1) && (uint64_t)n->end - (uint64_t)n->start < v->step &&
+		    n->start >= v->t0)
 			small_add(v, n->start, n->end,
 				  n->best << 8 | STORE_RECT_MERGED |
 					  (n->best_off_cpu && v->kind == STORE_SPANS

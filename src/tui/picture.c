@@ -191,7 +191,7 @@ static void draw_counter(const struct tui *t, uint32_t lane, const struct store_
 	static const wchar_t drawn[] = L"\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588";
 	static const wchar_t plain[] = L"12345678";
 	const size_t n = t->layout.cells;
-	double values[SCREEN_WIDTH_MOST], least = INFINITY, most = -INFINITY, last = NAN;
+	double values[SCREEN_WIDTH_MOST], least = INFINITY, most = -INFINITY, last = NAN, span;
 
 	for (size_t x = 0; x < n; x++) {
 		const int64_t from = t->window.t0 + (int64_t)(x * t->window.step);
@@ -202,16 +202,20 @@ static void draw_counter(const struct tui *t, uint32_t lane, const struct store_
 		if (at && store_item(t->store, lane, at - 1, &i))
 			last = store_number(info->kind, i.value);
 		values[x] = last;
+		if (!isfinite(last))
+			continue;
 		least = last < least ? last : least;
 		most = last > most ? last : most;
 	}
+	/* Halves, as the difference of two finite numbers need not be one. */
+	span = most / 2 - least / 2;
 	for (size_t x = 0; x < n; x++) {
-		const double part = most > least ? (values[x] - least) / (most - least) : 0.5;
-		const int level = (int)(part * 7.99);
+		const double part = span > 0 ? (values[x] / 2 - least / 2) / span : 0.5;
 
-		if (isfinite(values[x]) && isfinite(part) && level >= 0 && level < 8)
-			row[x] = (struct glyph){ .ch = screen_is_ascii(t->screen) ? plain[level]
-										  : drawn[level],
+		if (isfinite(values[x]))
+			row[x] = (struct glyph){ .ch = (screen_is_ascii(t->screen)
+								? plain
+								: drawn)[(int)(part * 7.99)],
 						 .color = COLOR_HINT };
 	}
 }

@@ -3,8 +3,9 @@ Laws that hold for every trace, over the goldens and changed copies of them; all
 
 mutants: each command on traces with bytes flipped, cut off, put in: a stated exit code, in bounded time and memory, and the same
 output with one and two threads and in pieces of 7 bytes.
-laws: pieces of any size give what the whole gives; one thread what two give; the rows of a trace that is cut are those of the whole
-up to there; a flipped byte changes no row before it (as stored) and none beyond the window in which the format finds its
+laws: pieces of any size give what the whole gives, byte for byte, on the screen and in each target; so do one, two and three threads,
+and another locale; a store answers the same whoever wrote it; lines of a table that tie stand in one order; the rows of a trace that is
+cut are those of the whole up to there; a flipped byte changes no row before it (as stored) and none beyond the window in which the format finds its
 framing again; a range of time is the sum of its parts; a trace of the other byte order has the same rows.
 """
 import bisect
@@ -14,6 +15,7 @@ import os
 import random
 import resource
 import shutil
+import struct
 import subprocess
 
 from harness import core
@@ -133,6 +135,98 @@ def pieces(t, name, case):
             r = t.run([t.spur, *argv, case, option])
             why = r.trouble() or core.differ(first.out, r.out)[0] or core.differ(first.err, r.err)[0]
             t.verdict("%s %s %s" % (label, argv[0], option), why or (None if r.code == first.code else "exit code %d" % r.code))
+
+
+# All that is written of a trace. `html` comes first: it has classes in the order in which they were found.
+SHOWN = [["cat"], ["report", "--json"], ["replay"], ["graph"], ["flame", "--folded"], ["dump", "--jsonl"], ["stats", "--json"], ["info"],
+         ["events"], ["sched"], ["counters"], ["top"], ["report", "--by=path"], ["report", "--style=llvm-xray"],
+         ["replay", "--style=uftrace"], ["report", "--style=uftrace"], ["graph", "--style=uftrace"], ["dump", "--style=uftrace"]]
+WAYS = [["--read-size=1"], ["--read-size=7"], ["--read-size=4096"], ["--read-size=65536"], ["--threads=1"], ["--threads=2"], ["--threads=3"],
+        ["--threads=3", "--read-size=7"], ["LC_ALL=C.UTF-8"]]
+
+
+def written(t, argv, case, way, tmp):
+    """(exit code, standard output, standard error, {name: bytes} of what `-o` names) of a command that reads in this way."""
+    place = os.path.join(tmp, "o")
+    env = dict(word.split("=", 1) for word in way if not word.startswith("-"))
+    r = t.run([t.spur, *argv, *[word for word in way if word.startswith("-")], case], env=env, cwd=tmp)
+    files = [place] if os.path.isfile(place) else [os.path.join(d, f) for d, _, fs in os.walk(place) for f in fs]
+    files += glob.glob(place + ".*")
+    made = {os.path.relpath(f, tmp): core.read(f) for f in files}
+    if os.path.isdir(place):
+        shutil.rmtree(place)
+    for f in files:
+        if os.path.exists(f):
+            os.remove(f)
+    return r, (r.code, r.out, r.err, made)
+
+
+def ways(t, name, case):
+    """
+    What commands print and write is a function of the input alone. Each golden meets the page and, in turn, five other commands and
+    targets, so that all of them meet some goldens of each format.
+    """
+    label = "laws/ways %s" % os.path.relpath(case, os.path.join(t.tests, "golden"))
+    rng = random.Random(label)
+    targets = [["convert", "--to=" + to, "-o", "o"] for to in t.targets]
+    number = [path for _, path in goldens(t, (name,))].index(case)
+    others = SHOWN + [argv for argv in targets if argv[1] != "--to=html"]
+    chosen = [(["convert", "--to=html", "-o", "o"], WAYS)]
+    chosen += [(others[(5 * number + i) % len(others)], rng.sample(WAYS, 3)) for i in range(5)]
+    with t.temp() as tmp:
+        for argv, among in chosen:
+            r, first = written(t, argv, case, [], tmp)
+            why = r.trouble()
+            for way in among if not why and r.code != 2 else ():
+                again, found = written(t, argv, case, way, tmp)
+                part = next((i for i in range(4) if first[i] != found[i]), None)
+                why = again.trouble() or (None if part is None else "%s differs" % ("exit code", "stdout", "stderr", "the file")[part])
+                if why:
+                    why = "%s: %s" % (" ".join(way), why)
+                    break
+            t.verdict("%s %s" % (label, " ".join(argv)), why)
+
+
+def stores(t, name, case):
+    """A store that several threads write has its classes in an order that depends on chance; what it answers has not."""
+    label = "laws/stores %s" % os.path.relpath(case, os.path.join(t.tests, "golden"))
+    asked = (["report", "--json"], ["graph"], ["cat", "--jsonl"])
+    with t.temp() as tmp:
+        first = None
+        for way in (["--threads=1"], ["--threads=3"], ["--threads=3", "--read-size=7"]):
+            r = t.run([t.spur, "index", *way, case, "-y", "-o", "store"], cwd=tmp)
+            if r.trouble() or r.code not in (0, 3):
+                t.verdict(label, r.trouble())
+                return
+            found = [(a.code, a.out, a.err) for a in (t.run([t.spur, *argv, "store"], cwd=tmp) for argv in asked)]
+            first = first or found
+            if found != first:
+                t.fail(label, "%s: another answer to %s" % (way, next(a for a, x, y in zip(asked, first, found) if x != y)))
+                return
+    t.ok()
+
+
+def two_of_a_name(path, first):
+    """An FXT file of two functions that llvm-xray's table shows alike but for their times; `first` is the category of the earlier one."""
+    words = [0x0016547846040010, 1 | 2 << 4, 1000000000, 3 | 3 << 4 | 1 << 16, 1, 2]
+    for i, text in enumerate((b"slow", b"fast", b"f")):
+        words += [2 | 2 << 4 | (i + 1) << 16 | len(text) << 32, int.from_bytes(text.ljust(8, b"\0"), "little")]
+    for at, cat in ((1000000, first), (2000000, 3 - first)):
+        for kind, ts in ((2, at), (3, at + (100000, 300000)[cat == 1])):
+            words += [4 | 2 << 4 | kind << 16 | 1 << 24 | cat << 32 | 3 << 48, ts]
+    core.write(path, struct.pack("<%dQ" % len(words), *words))
+
+
+def ties(t):
+    """Lines of a table that are equal in what it is sorted by stand in an order that does not depend on which class was found first."""
+    with t.temp() as tmp:
+        found = []
+        for first in (1, 2):
+            two_of_a_name(os.path.join(tmp, "in"), first)
+            found.append(t.run([t.spur, "report", "--style=llvm-xray", "in"], cwd=tmp))
+    lines = found[0].out.count(b": f\n")
+    t.verdict("laws/ties", found[0].trouble() or ("expected 2 lines, found %d" % lines if lines != 2 else None) or
+              core.differ(found[0].out, found[1].out)[0])
 
 
 def cuts(t, name, case):
@@ -271,10 +365,14 @@ def orders(t):
 def run(t):
     if t.wanted("laws/orders") and not t.args.sanitized:
         t.later(orders)
+    if t.wanted("laws/ties") and not t.args.sanitized:
+        t.later(ties)
     for name, options, window in GENERATED:
         if t.wanted("laws/windows %s" % name) and not t.args.sanitized:
             t.later(windows, name, options, window)
-    for law, formats in ((pieces, None), (ranges, None), (cuts, ONE_FILE), (mutants, None)):
+    listed = json.loads(t.run([t.spur, "formats", "--json"]).out)
+    t.targets = [f["name"] for f in listed["formats"] if "kinds" in f] + [f["name"] for f in listed["targets"]]
+    for law, formats in ((pieces, None), (ways, None), (stores, None), (ranges, None), (cuts, ONE_FILE), (mutants, None)):
         if t.args.sanitized and law is not mutants:
             continue
         for name, case in goldens(t, formats):

@@ -75,6 +75,16 @@ def picking(p, meta):
         raise Wrong("the longest span ends after the trace")
 
 
+def flame(r):
+    """Each level of the flame graph that fits the panel is painted, from its left edge on."""
+    depth, node = 1, r["flame"]
+    while node["children"]:
+        node, depth = max(node["children"], key=lambda n: n["total"]), depth + 1
+    levels, painted = r["painted"]["levels"], r["painted"]["painted"]
+    if painted < min(depth, levels) or not painted:
+        raise Wrong("flame graph: expected %d of %d levels at its left edge, found %d" % (min(depth, levels), levels, painted))
+
+
 def queries(t, trace, found):
     name, plain, where = found
     text = spur(t, "cat", "--jsonl", "-q", "--where", "dur > 1us", trace)
@@ -277,6 +287,7 @@ def driven(t, trace, tools, page):
             sums(t, trace, page["ranges"])
             cells(t, trace, page["ranges"])
             modules(t, trace, page["ranges"]["modules"])
+            flame(page["ranges"])
             queries(t, trace, page["finding"])
         if page["meta"]["series"]:
             counters(t, trace, page["counters"])
@@ -286,6 +297,9 @@ def driven(t, trace, tools, page):
             raise Wrong("markup of the trace is markup of the page: %s" % page["markup"])
         if page["help"]["lines"] < 40 or page["help"]["unnamed"]:
             raise Wrong("help: %s" % page["help"])
+        n = page["narrow"]
+        if n["head"] > 130 or n["stage"] < 180 or n["name"] < 60 or n["reach"] > 300:
+            raise Wrong("window of 300 pixels: %s" % n)
         n = page["notes"]
         if len(n["note"]) != 1 or not n["ruler"][0] < n["ruler"][1] or not n["kept"] or not n["file"].endswith(".view.json"):
             raise Wrong("notes: %s" % n)

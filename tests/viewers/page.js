@@ -107,6 +107,18 @@ async function picking(page) {
 	return out;
 }
 
+/** How many levels of the flame graph, which has the longest call of each at its left edge, are painted there; all that are visible. */
+async function painted(page) {
+	await page.keyboard.press("3");
+	await page.waitForFunction(() => document.querySelector("canvas.flame")?.style.height);
+	return page.evaluate(() => {
+		const canvas = document.querySelector("canvas.flame"), scale = window.devicePixelRatio || 1;
+		const levels = Math.floor(canvas.clientHeight / 17), g = canvas.getContext("2d");
+		const there = Array.from({ length: levels }, (_, i) => g.getImageData(0, Math.round((i * 17 + 8) * scale), 1, 1).data[3] > 0);
+		return { levels, painted: there.filter(Boolean).length };
+	});
+}
+
 /** Drags a range over all tracks; the table of functions, and the flame graph. */
 async function ranges(page) {
 	await key(page, "0");
@@ -124,6 +136,9 @@ async function ranges(page) {
 	out.command = await page.locator("#tabbody code").first().textContent();
 	out.flame = await page.evaluate(() => spur.source.flame(spur.panel.range()));
 	out.labels = await page.evaluate(() => spur.labels.map((l) => l.name));
+	out.painted = await painted(page);
+	await page.keyboard.press("2");
+	await page.waitForFunction(() => document.querySelector("#tabbody table") !== null);
 	await page.keyboard.press("Escape");
 	await page.locator("#tabbody select").selectOption("module");
 	await page.waitForFunction(() => document.querySelector("#tabbody th")?.textContent === "module");
@@ -238,11 +253,27 @@ async function notes(page) {
 	return out;
 }
 
+/** A window of 300 pixels: how high the head is, how wide the picture and the names in a table are, and how far anything reaches. */
+async function narrow(page) {
+	const before = page.viewportSize();
+	await page.setViewportSize({ width: 300, height: 600 });
+	await page.keyboard.press("2");
+	await page.waitForFunction(() => document.querySelector("#tabbody table") !== null);
+	await settle(page);
+	const out = await page.evaluate(() => ({
+		head: document.querySelector("header").offsetHeight, stage: document.getElementById("stage").offsetWidth,
+		name: document.querySelector("#tabbody th").offsetWidth,
+		reach: Math.max(...[...document.querySelectorAll("header > *, #panel > *")].map((e) => e.getBoundingClientRect().right)) }));
+	await page.setViewportSize(before);
+	await settle(page);
+	return out;
+}
+
 /** Keys have buttons, names and help. */
 async function help(page) {
 	await page.keyboard.press("?");
 	const out = { lines: await page.locator("#help .key").count() };
-	await page.keyboard.press("Escape");
+	await page.keyboard.press("?");
 	await page.waitForFunction(() => !document.getElementById("help").open);
 	out.unnamed = await page.evaluate(() => [...document.querySelectorAll("button, input, canvas[role], [role=tab]")]
 		.filter((e) => e.checkVisibility() && !(e.getAttribute("aria-label") || e.textContent || e.title || e.getAttribute("placeholder"))).length);
@@ -277,6 +308,7 @@ async function main() {
 		out.tracks = await tracks(page);
 		out.markup = await page.evaluate(() => [window.hacked ?? null, document.querySelectorAll("#gutter img, #panel img, #tip img, #message img, b.evil").length]);
 		out.help = await help(page);
+		out.narrow = await narrow(page);
 		out.notes = await notes(page);
 		/* Numbers of any size. */
 		console.log(JSON.stringify(out, (_, v) => (typeof v === "bigint" ? `#${v}` : v)).replace(/"#(-?\d+)"/g, "$1"));

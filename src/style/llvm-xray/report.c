@@ -171,7 +171,10 @@ static enum spur_status account_join(struct account *a, struct calls *workers, u
 	return SPUR_OK;
 }
 
-/* --- order: all rise, -NAME falls; ties by function id */
+/*
+ * --- order: all rise, -NAME falls; ties by function id, then by all that is shown. Class ids
+ * depend on which thread came first, so lines that compare as equal must look the same.
+ */
 
 static int u64_order(uint64_t x, uint64_t y)
 {
@@ -189,6 +192,33 @@ static int line_order_by(const struct line *x, const struct line *y, int column)
 	return u64_order(x->ticks[column - COL_MIN], y->ticks[column - COL_MIN]);
 }
 
+/* Where a function is defined; no file: not known. */
+struct place {
+	const char *file;
+	uint32_t line, column;
+};
+
+static struct place line_place(const struct account *a, const struct line *l)
+{
+	const struct class_more *more = l->cls->more;
+	const struct line_row *row = more && more->row.file ? &more->row : NULL;
+
+	return (struct place){
+		.file = trace_string(a->env->trace, row ? row->file : l->cls->file, NULL),
+		.line = row ? row->line : l->cls->line,
+		.column = row ? row->column : 0,
+	};
+}
+
+static int place_order(struct place x, struct place y)
+{
+	int c = strcmp(x.file, y.file);
+
+	if (!c)
+		c = u64_order(x.line, y.line);
+	return c ? c : u64_order(x.column, y.column);
+}
+
 static int line_order(const void *x, const void *y, void *account)
 {
 	const struct account *a = account;
@@ -199,7 +229,9 @@ static int line_order(const void *x, const void *y, void *account)
 				   : line_order_by(x, y, a->sort[i]);
 	if (!c)
 		c = line_order_by(x, y, COL_ID);
-	return c ? c : line_order_by(x, y, COL_FUNC);
+	for (int column = COL_FUNC; !c && column > COL_ID; column--)
+		c = line_order_by(x, y, column);
+	return c ? c : place_order(line_place(a, x), line_place(a, y));
 }
 
 /* --- text */
@@ -216,17 +248,15 @@ static double line_seconds(const struct account *a, const struct line *l, int co
 /* SPEC xray/account-line: FILE:LINE:COLUMN, without directories */
 static void out_place(const struct account *a, const struct line *l, struct out *o)
 {
-	const struct class_more *more = l->cls->more;
-	const struct line_row *row = more && more->row.file ? &more->row : NULL;
-	const char *file = trace_string(a->env->trace, row ? row->file : l->cls->file, NULL);
+	const struct place at = line_place(a, l);
 
 	if (llvm_xray_naming(l->cls) == NAME_NUMBER) {
 		out_str(o, "(unknown)");
-	} else if (!*file) {
+	} else if (!*at.file) {
 		out_str(o, "<invalid>:0:0");
 	} else {
-		out_str(o, cell_basename(file));
-		out_printf(o, ":%u:%u", row ? row->line : l->cls->line, row ? row->column : 0);
+		out_str(o, cell_basename(at.file));
+		out_printf(o, ":%u:%u", at.line, at.column);
 	}
 }
 

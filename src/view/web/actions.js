@@ -36,6 +36,7 @@ export function actions(app, search, help) {
 		const same = (/** @type {import("./types.js").SpanRef} */ a) => s && a.track === s.track && a.ts === s.ts && a.depth === s.depth;
 		const f = app.arrows.find((x) => same(on ? x.from : x.to));
 		if (f) app.pick(on ? f.to : f.from, true);
+		else if (!s) app.say("No span is picked.");
 		else app.say(on ? "No flow begins at this span." : "No flow ends at this span.");
 	};
 	const tab = (/** @type {string} */ id) => () => panel.open(id, true);

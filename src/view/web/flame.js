@@ -62,8 +62,8 @@ export function drawFlame(canvas, app, root) {
 	let top = /** @type {Box} */ ({ node: root, up: null, level: 0, x: 0, w: 0 });
 	/** @type {Box[]} */
 	let boxes = [];
-	/** What is above the canvas. */
-	const hidden = () => canvas.offsetTop - around.offsetTop;
+	/** What is above the canvas, whose offset counts from the box around it. */
+	const hidden = () => canvas.offsetTop;
 	const paint = () => {
 		const scale = window.devicePixelRatio || 1, from = hidden(), height = canvas.clientHeight;
 		const g = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")), theme = app.theme();

@@ -21,5 +21,11 @@ export function openHelp(dialog, list) {
 				click: () => { dialog.close(); a.run(); } },
 			...a.keys.map((k) => element("kbd", {}, shown(k))), ` ${a.text}`))))),
 		element("form", { method: "dialog" }, element("button", {}, "Close")));
+	/* The key that opened it; the list of actions, which hears keys behind this, would open it again. */
+	dialog.onkeydown = (e) => {
+		if (e.key !== "?") return;
+		e.stopPropagation();
+		dialog.close();
+	};
 	dialog.showModal();
 }

@@ -95,7 +95,8 @@ class Drawing {
 			const start = l.start[j], end = l.end[j];
 			if (start >= this.t1) return false;
 			if (end < this.t0) continue;
-			if (end - start < this.step && start >= this.t0) {
+			/* The last node may have one item, of which more is known. */
+			if (j * FAN + 1 < b.n && end - start < this.step && start >= this.t0) {
 				this.add(start, end, (l.label[j] << 8 | MERGED) >>> 0, l.dur[j]);
 			} else if (!this.items(b, j * FAN, Math.min((j + 1) * FAN, b.n))) {
 				return false;
@@ -110,7 +111,7 @@ class Drawing {
 		for (let n = first + i; i < end; i++, n++) {
 			if (s.start[n] >= this.t1) return false;
 			if (s.end[n] < this.t0) continue;
-			if (s.end[n] - s.start[n] < this.step && s.start[n] >= this.t0) {
+			if ((level || s.count[n] > 1) && s.end[n] - s.start[n] < this.step && s.start[n] >= this.t0) {
 				this.add(s.start[n], s.end[n], (s.best[n] << 8 | MERGED | (s.offCpu[n] ? this.off : 0)) >>> 0, s.bestDur[n]);
 			} else if (!(level ? this.nodes(level - 1, i * FAN, (i + 1) * FAN) : this.block(n))) {
 				return false;
