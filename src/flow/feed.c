@@ -134,6 +134,20 @@ enum spur_status feed_next(struct spur_trace *t, struct feed *f, struct batch *b
 	return SPUR_OK;
 }
 
+void feeds_rewind(struct spur_trace *t, const struct read_counts *read)
+{
+	for (size_t i = 0; i < t->nfeeds; i++) {
+		struct feed *f = t->feeds[i];
+
+		f->nahead = 0;
+		diag_free(&f->diag);
+		diag_init(&f->diag);
+		diag_suppress(&f->diag, t->options.stop);
+		t->format->rewind(t, f);
+	}
+	t->read = *read;
+}
+
 /* Counts a batch's bytes by those of a few rows: exact sums would cost hot loops too much. */
 static inline void feed_count(struct spur_trace *t, const struct batch *b)
 {

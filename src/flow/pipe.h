@@ -73,6 +73,11 @@ enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f);
 /* As the format's next(), after the rows that were read ahead. */
 enum spur_status feed_next(struct spur_trace *t, struct feed *f, struct batch *b);
 /*
+ * Makes all feeds return their first row again, and forgets what they reported. `read`: the trace's
+ * counts before any feed was read. Requires spur_format.rewind.
+ */
+void feeds_rewind(struct spur_trace *t, const struct read_counts *read);
+/*
  * The ts of the trace's first event, whatever the filter: what shown times and --from count from; 0
  * if the trace is empty. Called first before any feed is read; reads the first rows of all that may
  * have it. Returns SPUR_FAIL if out of memory.

@@ -129,6 +129,8 @@ struct spur_format {
 	 */
 	enum spur_status (*next)(struct spur_trace *t, struct feed *f, struct batch *b);
 	bool sums_calls; /* next() may sum calls into a batch's sink */
+	/* Makes next() return the feed's first row again. NULL: the format cannot. */
+	void (*rewind)(struct spur_trace *t, struct feed *f);
 	/*
 	 * Divides a feed, of which at most some rows were read ahead, into parts that follow each
 	 * other and can be read by different threads at once: the feed itself is part 0, and ends

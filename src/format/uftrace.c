@@ -429,6 +429,17 @@ static void feed_close(struct uftrace *u, struct feed *f)
 	f->state = &u->over;
 }
 
+/* Closes a file that could not be opened, so that this is reported again. */
+static void rewind_feed(struct spur_trace *t, struct feed *f)
+{
+	struct uftrace *const u = t->state;
+
+	feed_close(u, f);
+	f->state = NULL;
+	if (f->stream != SPUR_NONE && u->files[f->stream].state == FILE_FAILED)
+		u->files[f->stream].state = FILE_CLOSED;
+}
+
 /* --- info for people --- */
 
 static bool add_info(struct uftrace *u)
@@ -952,6 +963,7 @@ const struct spur_format spur_format_uftrace = {
 	.begins = begins,
 	.next = next_rows,
 	.sums_calls = true,
+	.rewind = rewind_feed,
 	.args = uftrace_args,
 	.fields = uftrace_fields,
 	.layout = uftrace_layout,

@@ -12,6 +12,7 @@
 #ifndef SPUR_MODEL_SINK_H
 #define SPUR_MODEL_SINK_H
 
+#include "base/map64.h"
 #include "model/trace.h"
 
 enum {
@@ -37,7 +38,31 @@ struct sink_call {
 	uint16_t nested; /* calls of its head around it */
 };
 
+/* What the last call that ended on a level has left there. */
+struct sink_left {
+	uint64_t length, child; /* ns; child <= length */
+	uint32_t cls;
+	uint32_t low; /* the lowest level that a call had ended on by then, or `low` below */
+};
+
+/*
+ * For a pass for which a call is recursion if its address is that of an open call. Calls of a class
+ * are summed if all of them have one address, and no calls of another class have it.
+ */
+struct sink_addrs {
+	uint64_t *of; /* by class; 0: its calls are not summed, so far */
+	size_t cap;
+	struct map64 classes; /* by address */
+	bool (*admits)(void *self, uint32_t cls); /* calls of the class may be summed */
+	void *self;
+	/* Set by the pass when it lends the sink: low to the number of open calls, high to 0. */
+	uint32_t low; /* the calls on levels below have not ended */
+	uint32_t high; /* calls have ended on levels below only */
+	struct sink_left left[SINK_DEPTH]; /* by level, where a call has ended */
+};
+
 struct call_sink {
+	struct sink_addrs *addrs; /* NULL: calls nest by the heads of their classes */
 	uint64_t rows; /* that were summed since the pass has set this to 0 */
 	int64_t last; /* time of the last of them */
 	/* The open calls. */
@@ -57,13 +82,18 @@ struct call_sink {
  * or out of memory.
  */
 bool sink_room(struct call_sink *k, const struct spur_trace *t, uint32_t cls);
+/*
+ * Makes room for the sums of a class, if calls of it at the address are to be summed. Returns false
+ * if not.
+ */
+bool sink_takes(struct call_sink *k, const struct spur_trace *t, uint32_t cls, uint64_t addr);
 /* Adds the first `n` calls in ended[], which are in order. */
 void sink_settle(struct call_sink *k, size_t n);
 /* Opens a call. Requires room for its class and depth. */
 void sink_push(struct call_sink *k, uint32_t cls, int64_t ts, int64_t child);
 /* Forgets the open calls. */
 void sink_clear(struct call_sink *k);
-/* `k` may be NULL. */
+/* `k` may be NULL. Frees k->addrs too. */
 void sink_free(struct call_sink *k);
 
 #endif

@@ -24,13 +24,13 @@ struct summing {
 	size_t ended; /* calls */
 };
 
-/* The slot of an address whose class has room in the sink; NULL if it cannot have. */
+/* The slot of an address whose calls the sink takes; NULL if it does not. */
 static __attribute__((noinline)) const struct addr_slot *sum_slot(const struct summing *s,
 								  uint64_t time, uint64_t addr)
 {
 	const struct addr_slot *slot = uftrace_slot(s->u, s->uf, time, addr);
 
-	return slot && sink_room(s->k, s->u->t, slot_class(slot)) ? slot : NULL;
+	return slot && sink_takes(s->k, s->u->t, slot_class(slot), addr) ? slot : NULL;
 }
 
 /*
@@ -38,8 +38,8 @@ static __attribute__((noinline)) const struct addr_slot *sum_slot(const struct s
  * calls are those in ended[] later. At most SINK_BLOCK records.
  * INVARIANT: cls[] and ts[] below `depth` are those of open calls; above, they are arbitrary.
  */
-static __attribute__((noinline)) const uint8_t *sum_block(struct summing *s, const uint8_t *p,
-							  const uint8_t *end)
+static inline __attribute__((always_inline)) const uint8_t *
+sum_some(struct summing *s, const uint8_t *p, const uint8_t *end, bool by_addr)
 {
 	struct addr_cache *const cache = s->uf->cache;
 	struct call_sink *const k = s->k;
@@ -47,6 +47,7 @@ static __attribute__((noinline)) const uint8_t *sum_block(struct summing *s, con
 	const uint64_t mult = cache->mult, stop = s->stop;
 	struct sink_call *call = k->ended;
 	uint16_t *open = k->open, *head = k->head;
+	const uint64_t *addrs = by_addr ? k->addrs->of : NULL;
 	size_t nclasses = k->nclasses;
 	uint32_t shift = cache->shift, depth = s->depth;
 	uint64_t prev = s->prev;
@@ -68,7 +69,8 @@ static __attribute__((noinline)) const uint8_t *sum_block(struct summing *s, con
 		slot = &slots[index];
 		cls = slot_class(slot);
 		if (__builtin_expect(slot->key != addr, 0) ||
-		    __builtin_expect(cls >= nclasses, 0)) {
+		    __builtin_expect(cls >= nclasses, 0) ||
+		    (by_addr && __builtin_expect(addrs[cls] != addr, 0))) {
 			slot = sum_slot(s, t, addr);
 			if (!slot)
 				break;
@@ -76,6 +78,7 @@ static __attribute__((noinline)) const uint8_t *sum_block(struct summing *s, con
 			shift = cache->shift;
 			open = k->open;
 			head = k->head;
+			addrs = by_addr ? k->addrs->of : NULL;
 			nclasses = k->nclasses;
 			index = (uint32_t)(slot - slots);
 			cls = slot_class(slot);
@@ -99,6 +102,18 @@ static __attribute__((noinline)) const uint8_t *sum_block(struct summing *s, con
 	return p;
 }
 
+static __attribute__((noinline)) const uint8_t *sum_block(struct summing *s, const uint8_t *p,
+							  const uint8_t *end)
+{
+	return sum_some(s, p, end, false);
+}
+
+static __attribute__((noinline)) const uint8_t *
+sum_block_by_addr(struct summing *s, const uint8_t *p, const uint8_t *end)
+{
+	return sum_some(s, p, end, true);
+}
+
 /* Sums up to `n` records at `p`. Returns how many. */
 static uint64_t sum_records(struct summing *s, const uint8_t *const p, uint64_t n)
 {
@@ -107,7 +122,7 @@ static uint64_t sum_records(struct summing *s, const uint8_t *const p, uint64_t 
 
 	do {
 		stop = (uint64_t)(end - at) > SINK_BLOCK * RECORD ? at + SINK_BLOCK * RECORD : end;
-		at = sum_block(s, at, stop);
+		at = s->k->addrs ? sum_block_by_addr(s, at, stop) : sum_block(s, at, stop);
 		sink_settle(s->k, s->ended);
 	} while (at == stop && at < end);
 	return (uint64_t)(at - p) / RECORD;

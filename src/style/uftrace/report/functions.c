@@ -43,15 +43,24 @@ struct functions {
 
 /* --- rows --- */
 
+struct report_node *report_named(struct report *r, uint32_t name, uint32_t cls)
+{
+	struct report_node *n = report_node(r, name);
+
+	if (n) {
+		n->name = name;
+		n->cls = cls;
+	}
+	return n;
+}
+
 static bool add_named(struct functions *f, struct style_task *t, uint32_t name, uint32_t cls,
 		      uint64_t time)
 {
-	struct report_node *n = report_node(f->r, name);
+	struct report_node *n = report_named(f->r, name, cls);
 
 	if (!n)
 		return false;
-	n->name = name;
-	n->cls = cls;
 	report_add(f->r, n, t, time);
 	return true;
 }
@@ -366,10 +375,17 @@ bool report_collect(struct report *r, struct pass_env *env)
 				.self = &f,
 				.filter = env->filter,
 				.ends_only = true };
-	const bool good =
-		f.schedule && f.preempted &&
-		pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL &&
-		!w.failed && style_walk_end(&w);
+	bool done = false;
+	bool good = f.schedule && f.preempted && report_by_task(r, env, &w, &done);
+
+	if (good && !done) {
+		/* Nodes that were found by task are gone. */
+		mem_table_free(f.nodes, f.nodes_cap, sizeof(*f.nodes));
+		f.nodes = NULL;
+		f.nodes_cap = 0;
+		good = pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL;
+	}
+	good = good && !w.failed && style_walk_end(&w);
 
 	mem_table_free(f.nodes, f.nodes_cap, sizeof(*f.nodes));
 	if (good && !r->sums_only)

@@ -70,6 +70,14 @@ enum { KEY_NAME = REPORT_COLUMNS, KEY_TID, KEY_COMM, REPORT_KEYS = 16 };
 struct report_node *report_node(struct report *r, uint64_t key);
 /* Adds the frame that ends: t->count by now. `time` is its end. */
 void report_add(struct report *r, struct report_node *n, struct style_task *t, uint64_t time);
+/* Returns the class's node: all classes of a name share one. Returns NULL if out of memory. */
+struct report_node *report_named(struct report *r, uint32_t name, uint32_t cls);
+/*
+ * Adds the sums of all calls task by task, w being the walk for what is no ordinary call. Sets
+ * *done to false, with r, its style and the trace as they were before, if a task's calls depend on
+ * other tasks. Returns false if out of memory.
+ */
+bool report_by_task(struct report *r, struct pass_env *env, struct style_walk *w, bool *done);
 /*
  * Reads the trace of r->s into nodes by name, with their averages. Returns false if out of memory.
  */
