@@ -127,8 +127,10 @@ static enum spur_status flame_show(struct flame *f)
 	if (own->root) {
 		f->tree = &f->below;
 		good = tree_below(&f->below, &f->all, &f->groups, own->root);
-		if (good && f->below.n < 2)
+		if (good && f->below.n < 2) {
+			pass_note_unnamed(f->env, own->root, NULL);
 			return SPUR_WARN;
+		}
 	}
 	good = good &&
 	       tree_sort(own->root ? &f->below : &f->all, &f->groups, TREE_BY_NAME, false) &&

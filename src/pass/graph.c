@@ -375,6 +375,8 @@ static enum spur_status graph_show(struct graph *g, bool empty)
 	mem_free(c.nodes);
 	if (!good)
 		return err_nomem(g->env->err);
+	if (empty && graph_options(g->env)->root)
+		pass_note_unnamed(g->env, graph_options(g->env)->root, NULL);
 	return empty ? SPUR_WARN : SPUR_OK;
 }
 

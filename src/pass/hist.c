@@ -471,32 +471,6 @@ static void hist_csv(struct hist *h)
 			   (unsigned long long)bin.to, (unsigned long long)bin.calls);
 }
 
-/* A name that no class has: the nearest one that is there. */
-static void hist_note(const struct hist *h)
-{
-	enum { LOOKED_AT = 4096 };
-	const struct spur_trace *t = h->env->trace;
-	const uint32_t n = trace_class_count(t);
-	const char **names = mem_array(LOOKED_AT + 1, sizeof(*names)), *near;
-	struct out *o = h->env->notes;
-	size_t found = 0;
-
-	for (uint32_t i = 1; names && i < n && found < LOOKED_AT; i++)
-		names[found++] = trace_string(t, trace_class(t, i)->name, NULL);
-	near = names ? text_suggest(hist_options(h->env)->root, names) : NULL;
-	if (o) {
-		out_str(o, "spur: note: no call or span is named ");
-		out_safe(o, hist_options(h->env)->root, strlen(hist_options(h->env)->root));
-		if (near) {
-			out_str(o, "; did you mean ");
-			out_safe(o, near, strlen(near));
-			out_char(o, '?');
-		}
-		out_char(o, '\n');
-	}
-	mem_free(names);
-}
-
 static enum spur_status hist_run(struct pass_env *env)
 {
 	struct hist h = { .env = env, .sums = { .spread = { .exact = true } } };
@@ -517,7 +491,7 @@ static enum spur_status hist_run(struct pass_env *env)
 		else
 			hist_text(&h);
 		if (!h.sums.spread.count && !h.sums.incomplete) {
-			hist_note(&h);
+			pass_note_unnamed(env, hist_options(env)->root, h.pattern);
 			st = SPUR_WARN;
 		}
 	}

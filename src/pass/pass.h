@@ -123,6 +123,12 @@ void pass_note_no_calls(struct pass_env *env, uint64_t events);
 extern const struct spur_pass *const spur_passes[];
 const struct spur_pass *pass_find(const char *name, const char *style);
 /*
+ * Notes that no call or span of the name was read, and the most similar name of the trace. Does
+ * nothing if one was read: a filter left that out. `pattern` is what the name stands for; NULL:
+ * itself.
+ */
+void pass_note_unnamed(const struct pass_env *env, const char *name, const struct pattern *pattern);
+/*
  * Runs it. SPUR_FAIL too where memory was refused anywhere on the way: output never lacks a part
  * silently.
  */

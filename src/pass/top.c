@@ -13,6 +13,7 @@
 #include "flow/ends.h"
 #include "flow/walk.h"
 #include "pass/fold/gather.h"
+#include "pass/fold/group.h"
 #include "render/table.h"
 
 struct top_call {
@@ -267,12 +268,16 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 {
 	const struct spur_trace *t = self;
 	const struct event_class *c = trace_class(t, ((const struct top_call *)row)->cls);
-	const uint32_t id = column == COL_FUNCTION ? c->name
-			    : column == COL_MODULE ? c->module
-						   : c->cat;
-	size_t len;
-	const char *text = trace_string(t, id, &len);
+	const struct group g = group_make(t, c);
+	const char *text = g.name;
+	size_t len = g.name_len;
 
+	if (column == COL_MODULE) {
+		text = g.module;
+		len = g.module_len;
+	} else if (column == COL_CATEGORY) {
+		text = trace_string(t, c->cat, &len);
+	}
 	out_bytes(o, text, len);
 }
 

@@ -113,34 +113,56 @@ static bool span_open(struct replay *r, const struct block *b, const struct stor
 	return true;
 }
 
-/* Opens what began before `from` and goes on then. */
+/*
+ * Sets `p` to the last item at the depth that begins before `from`. Returns its block; NULL if
+ * all items begin later.
+ */
+static const struct block *item_before(struct replay *r, size_t depth, struct replay_place *p,
+				       const struct store_node **n)
+{
+	const struct replay_place *next = place_at(r, depth);
+	const uint32_t lane = r->first + (uint32_t)depth;
+	const struct block *b;
+	uint64_t run;
+
+	if (!next || (!next->i && !next->block))
+		return NULL;
+	*p = *next;
+	if (!p->i) {
+		p->block--;
+		p->i = store_run(r->store, lane, 0, p->block, &run)->n;
+	}
+	p->i--;
+	b = place_block(r, lane, p, n);
+	return b && block_start(b, *n, p->i) < r->from ? b : NULL;
+}
+
+/*
+ * Opens what began before `from` and goes on then. A SPAN that is over is among it if something
+ * inside it goes on.
+ */
 static void replay_begin(struct replay *r)
 {
-	struct replay_place *p;
+	int64_t around = INT64_MIN; /* when the span around began */
+	size_t depth = 0; /* spans up to the innermost that goes on */
+	struct replay_place p;
+	const struct store_node *n;
+	const struct block *b;
 
 	r->begun = true;
 	r->tie = INT64_MIN;
-	while (r->from != INT64_MIN && (p = place_at(r, r->depth))) {
-		struct replay_place before = *p;
-		const uint32_t lane = r->first + (uint32_t)r->depth;
-		const struct store_node *n;
-		const struct block *b;
-		uint64_t run;
-
-		if (!before.i && !before.block)
+	while (r->from != INT64_MIN && (b = item_before(r, r->depth, &p, &n)) &&
+	       block_start(b, n, p.i) >= around &&
+	       column_get(&b->cols[STORE_MARKS], p.i) >> MARKS_SHIFT & STORE_SPAN) {
+		around = block_start(b, n, p.i);
+		if (!span_open(r, b, n, p.i))
 			return;
-		if (!before.i) {
-			before.block--;
-			before.i = store_run(r->store, lane, 0, before.block, &run)->n;
-		}
-		before.i--;
-		b = place_block(r, lane, &before, &n);
-		if (!b || block_start(b, n, before.i) >= r->from ||
-		    block_end(b, n, before.i) < r->from ||
-		    !(column_get(&b->cols[STORE_MARKS], before.i) >> MARKS_SHIFT & STORE_SPAN) ||
-		    !span_open(r, b, n, before.i))
-			return;
+		if (r->open[r->depth - 1].end >= r->from)
+			depth = r->depth;
+		else if (r->open[r->depth - 1].limit < r->from)
+			break;
 	}
+	r->depth = depth;
 }
 
 /* Ends the innermost span. Returns true if that is a row of the range. */

@@ -200,14 +200,21 @@ static uint32_t head_of(const struct sums *k, uint64_t label)
 	return 0;
 }
 
-/* Adds the span of a lane that goes on when the range begins. Returns false if no span does. */
-static bool around_add(struct sums *k, const struct sum_lane *l, struct spans *x, bool *good)
+/*
+ * Adds the span of a lane that goes on when the range begins, or that is a SPAN inside which
+ * another may go on. Returns false if the lane has no such span that began at `since` or later;
+ * `since` becomes its begin.
+ */
+static bool around_add(struct sums *k, const struct sum_lane *l, struct spans *x, int64_t *since,
+		       bool *good)
 {
 	struct around *a;
 	uint32_t label;
 
 	if (!last_before(k->store, l->lane, k->range.from, x) || !is_span(x, 0) ||
-	    x->end[0] < k->range.from)
+	    x->start[0] < *since ||
+	    (x->end[0] < k->range.from &&
+	     (kind_of(x, 0) != SPUR_SPAN || store_facts(k->store).facts & STORE_GAPS)))
 		return false;
 	label = (uint32_t)(x->label[0] + x->end_label[0]);
 	if (!(x->marks[0] >> MARKS_SHIFT & STORE_NO_END) && x->end[0] < k->range.to &&
@@ -223,6 +230,7 @@ static bool around_add(struct sums *k, const struct sum_lane *l, struct spans *x
 	*a = (struct around){ .index = (uint32_t)k->naround };
 	a->head = kind_of(x, 0) == SPUR_SWITCH ? 0 : head_of(k, x->label[0]);
 	k->ends[k->naround++] = x->end[0];
+	*since = x->start[0];
 	return true;
 }
 
@@ -230,15 +238,22 @@ static bool around_add(struct sums *k, const struct sum_lane *l, struct spans *x
 static bool around_find(struct sums *k, const struct sum_lane *lanes, size_t n, struct spans *x)
 {
 	const bool gaps = store_facts(k->store).facts & STORE_GAPS;
+	int64_t since = INT64_MIN;
 	bool good = true;
 	uint64_t run;
 
 	k->naround = 0;
 	for (size_t i = 0; good && i < n; i++)
 		if (store_run(k->store, lanes[i].lane, 0, 0, &run)->start >= k->range.from ||
-		    !around_add(k, &lanes[i], x, &good))
+		    !around_add(k, &lanes[i], x, &since, &good))
 			if (!gaps)
 				break;
+	while (k->naround && k->ends[k->naround - 1] < k->range.from)
+		k->naround--;
+	/* A SPAN stays open while something inside it does. */
+	for (size_t i = k->naround; i-- > 1;)
+		if (k->ends[i - 1] < k->ends[i])
+			k->ends[i - 1] = k->ends[i];
 	if (k->naround)
 		qsort(k->around, k->naround, sizeof(*k->around), around_order);
 	return good;

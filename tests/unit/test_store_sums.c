@@ -292,11 +292,86 @@ static void test_lane_sums(void **state)
 	unlink(path);
 }
 
+/* --- spans that go on when the SPAN around them is over --- */
+
+enum { CROSSING_EVENTS = 240 };
+
+/* Ends the innermost call, not before the SPANs in it are over. */
+static uint64_t crossing_end(FILE *f, const unsigned *open, uint64_t *over, unsigned nopen,
+			     uint64_t ts)
+{
+	ts = ts > over[nopen] ? ts : over[nopen];
+	fxt_call(f, 1, true, open[nopen], ts);
+	if (nopen && over[nopen - 1] < ts)
+		over[nopen - 1] = ts;
+	return ts;
+}
+
+/* Calls and SPANs of one thread, each of its own name. Calls inside a SPAN may outlast it. */
+static void crossing_calls(const char *path, uint32_t seed)
+{
+	unsigned open[CROSSING_EVENTS], nopen = 0;
+	uint64_t over[CROSSING_EVENTS], ts = 1000;
+	FILE *f = fopen(path, "wb");
+
+	assert_non_null(f);
+	fxt_words(f, (uint64_t[]){ 0x0016547846040010, 1 | 2 << 4, 1000000000 }, 3);
+	for (uint64_t i = 0; i < CROSSING_EVENTS; i++)
+		fxt_words(f,
+			  (uint64_t[]){ 2 | 2 << 4 | (i + 1) << 16 | (uint64_t)2 << 32,
+					('a' + i / 16) | ('a' + i % 16) << 8 },
+			  2);
+	fxt_words(f, (uint64_t[]){ 3 | 3 << 4 | 1 << 16, 100, 101 }, 3);
+	for (unsigned i = 0; i < CROSSING_EVENTS; i++) {
+		const uint32_t r = (seed = seed * 1664525 + 1013904223) >> 16;
+		const unsigned name = i + 1, kind = r / 64 % 3;
+
+		ts += r / 3 % 9;
+		if (kind == 1 || (kind == 2 && !nopen)) {
+			fxt_call(f, 1, false, name, ts);
+			open[nopen] = name;
+			over[nopen++] = ts;
+		} else if (kind == 2) {
+			nopen--;
+			ts = crossing_end(f, open, over, nopen, ts);
+		} else {
+			const uint64_t end = ts + r / 192 % 60,
+				       head = 4 | 3 << 4 | 4 << 16 | 1 << 24 | (uint64_t)name << 48;
+
+			fxt_words(f, (uint64_t[]){ head, ts, end }, 3);
+			if (nopen && over[nopen - 1] < end)
+				over[nopen - 1] = end;
+		}
+	}
+	while (nopen--)
+		ts = crossing_end(f, open, over, nopen, ts + 1);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void test_crossing(void **state)
+{
+	char path[64];
+	struct subject s;
+
+	(void)state;
+	file_name(path, sizeof(path));
+	for (uint32_t seed = 1; seed <= 20; seed++) {
+		crossing_calls(path, seed);
+		assert_true(subject_open(&s, path));
+		assert_int_equal(store_facts(s.store).facts & (STORE_BACK | STORE_GAPS), 0);
+		for (size_t i = 0; i < s.n; i++)
+			sums_compare_in(&s, path, s.rows[i].ts, INT64_MAX);
+		subject_close(&s);
+	}
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_lane_sums),
+		cmocka_unit_test(test_crossing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

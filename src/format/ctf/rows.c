@@ -236,19 +236,30 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 
 /* --- packets --- */
 
+/*
+ * SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their begins.
+ * Packets are lost between an end and a begin.
+ */
+static bool loses_by_ends(const struct ctf_feed *f)
+{
+	return f->trace->meta->generation != CTF_V11;
+}
+
+/* When the time begins in which something was lost before the packet after `before`. */
+static int64_t lost_from(const struct ctf_feed *f)
+{
+	const struct ctf_packet *b = f->before;
+
+	return ctf_time(f->ctf, f->class,
+			loses_by_ends(f) && (b->flags & PACKET_END) ? b->end : b->begin);
+}
+
 static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cls, uint64_t count,
 		     bool events)
 {
-	const struct ctf_packet *b = f->before;
 	const struct ctf_class *k = f->class;
-	/*
-	 * SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their
-	 * begins. Packets are lost between an end and a begin.
-	 */
-	const bool ends = f->trace->meta->generation != CTF_V11;
-	const int64_t from =
-		ctf_time(f->ctf, k, ends && (b->flags & PACKET_END) ? b->end : b->begin);
-	const bool to_end = ends && events && (p->flags & PACKET_END);
+	const int64_t from = lost_from(f);
+	const bool to_end = loses_by_ends(f) && events && (p->flags & PACKET_END);
 	const int64_t to = ctf_time(f->ctf, k, to_end ? p->end : p->begin);
 	struct spur_event *row = &f->held[f->nheld];
 
@@ -383,6 +394,13 @@ static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
 		(t->want_to != INT64_MAX && ctf_time(f->ctf, f->class, p->begin) >= t->want_to));
 }
 
+static bool is_wanted(const struct ctf_feed *f, int64_t ts)
+{
+	const struct spur_trace *t = f->ctf->t;
+
+	return ts >= t->want_from && ts < t->want_to;
+}
+
 static bool rest_is_zero(const struct ctf_cursor *c, uint64_t at)
 {
 	for (at = (at + 7) / 8; at < c->limit / 8; at++)
@@ -465,6 +483,9 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	*p = file->packets[f->next++];
 	f->file_stream = file->stream;
 	if (is_outside(f, p)) {
+		/* What was lost before it may have been lost in the time that is wanted. */
+		if (f->before && is_wanted(f, lost_from(f)))
+			packet_losses(f, feed, p);
 		f->before = p;
 		f->packet = NULL;
 		return true;
