@@ -279,9 +279,12 @@ static void assert_same(const struct sums *a, const struct sums *b)
 	assert_int_equal(a->trace->read.discarded, b->trace->read.discarded);
 	assert_int_equal(spur_damage_count(a->trace), spur_damage_count(b->trace));
 	for (size_t i = 0; i < a->trace->nfeeds; i++)
-		for (int level = 0; level < DIAG_LEVELS; level++)
+		for (int k = 0; k < DIAG_LEVELS; k++) {
+			const enum diag_level level = (enum diag_level)k;
+
 			assert_int_equal(diag_count(&a->trace->feeds[i]->diag, level),
 					 diag_count(&b->trace->feeds[i]->diag, level));
+		}
 }
 
 static void same_as_merged(void **state)
