@@ -41,23 +41,79 @@ static bool identify_file(struct out *o, const char *path, unsigned samples)
 	return true;
 }
 
-static int by_name(const FTSENT **a, const FTSENT **b)
+/* A directory that is being looked through, and the one that it is in. */
+struct folder {
+	const struct folder *above; /* NULL: the trace */
+	dev_t dev;
+	ino_t ino;
+	struct arena arena; /* of the names; there may be very many */
+	const char **names; /* `n` of `cap` */
+	size_t n, cap;
+};
+
+static int by_name(const void *a, const void *b)
 {
-	return strcmp((*a)->fts_name, (*b)->fts_name);
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool identify_dir(struct out *o, const char *path)
+/* Returns false if out of memory. A directory that cannot be read has no names. */
+static bool folder_read(struct folder *f, const char *path)
 {
-	char *const paths[] = { (char *)(uintptr_t)path, NULL };
-	FTS *walk = os_fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, by_name);
-	bool good = walk != NULL;
-	FTSENT *e;
+	DIR *const dir = os_opendir(path);
+	const struct dirent *e;
+	bool good = true;
 
-	while (good && (e = os_fts_read(walk)))
-		if (e->fts_info == FTS_F)
-			good = identify_file(o, e->fts_path, 2);
-	if (walk)
-		os_fts_close(walk);
+	while (dir && good && (e = os_readdir(dir))) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		good = mem_table_grow((void **)&f->names, &f->cap, f->n + 1, sizeof(*f->names),
+				      SIZE_MAX / sizeof(*f->names)) &&
+		       (f->names[f->n] = arena_strdup(&f->arena, e->d_name, strlen(e->d_name)));
+		f->n += good;
+	}
+	if (dir)
+		os_closedir(dir);
+	if (f->n)
+		qsort(f->names, f->n, sizeof(*f->names), by_name);
+	return good;
+}
+
+/* Returns true if a directory is one of those that it is in, by a link. */
+static bool folder_is_cycle(const struct folder *f, const struct stat *st)
+{
+	while (f && (f->dev != st->st_dev || f->ino != st->st_ino))
+		f = f->above;
+	return f != NULL;
+}
+
+/*
+ * Appends the files below a directory, by name. `path` has room for PATH_MAX bytes, and is the same
+ * afterwards. Returns false if out of memory.
+ */
+static bool identify_dir(struct out *o, char *path, const struct folder *above)
+{
+	const size_t len = strlen(path);
+	struct folder f = { .above = above };
+	struct stat st;
+	bool good;
+
+	if (os_stat(path, &st) != 0 || folder_is_cycle(above, &st))
+		return true;
+	f.dev = st.st_dev;
+	f.ino = st.st_ino;
+	arena_init_scratch(&f.arena);
+	good = folder_read(&f, path);
+	for (size_t i = 0; good && i < f.n; i++) {
+		const int n = snprintf(path + len, PATH_MAX - len, "/%s", f.names[i]);
+
+		if (n < 0 || (size_t)n >= PATH_MAX - len || os_stat(path, &st) != 0)
+			continue;
+		good = S_ISDIR(st.st_mode) ? identify_dir(o, path, &f)
+					   : !S_ISREG(st.st_mode) || identify_file(o, path, 2);
+	}
+	path[len] = '\0';
+	mem_table_free(f.names, f.cap, sizeof(*f.names));
+	arena_free(&f.arena);
 	return good;
 }
 
@@ -107,7 +163,7 @@ static bool identify_path(struct out *o, const char *path)
 	out_str(o, real);
 	out_char(o, '\n');
 	if (S_ISDIR(st.st_mode))
-		return identify_dir(o, real);
+		return identify_dir(o, real, NULL);
 	return S_ISREG(st.st_mode) && identify_file(o, real, SAMPLES) &&
 	       identify_neighbours(o, real);
 }

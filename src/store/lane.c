@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "base/hash.h"
+#include "base/pool.h"
 #include "store/grow.h"
 
 struct slab {
@@ -218,9 +219,8 @@ struct growing_lane *lane_at(struct store_worker *k, uint32_t track, size_t dept
 	struct growing_track *t = k->tracks[track];
 
 	/* Of very many tracks most are shallow. */
-	if (depth >= t->nlanes &&
-	    !mem_table_grow((void **)&t->lanes, &t->nlanes, depth + 1,
-			    sizeof(struct growing_lane *), t->nlanes ? PAIR_DEPTH + 1 : depth + 1))
+	if (depth >= t->nlanes && !pool_grow((void **)&t->lanes, &t->nlanes, depth + 1,
+					     sizeof(struct growing_lane *), PAIR_DEPTH + 1))
 		return NULL;
 	if (!t->lanes[depth])
 		t->lanes[depth] = lane_new(k,

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/os.h"
 #include "base/out.h"
+#include "base/pool.h"
 #include "format/format.h"
 #include "store/grow.h"
 #include "store/seal.h"
@@ -431,7 +432,7 @@ static void worker_free(struct store_worker *k)
 		if (t && t->states)
 			buffer_free(t->states);
 		if (t)
-			mem_table_free(t->lanes, t->nlanes, sizeof(struct growing_lane *));
+			pool_array_free(t->lanes, t->nlanes, sizeof(struct growing_lane *));
 	}
 	for (size_t i = 0; i < k->ncounters; i++)
 		buffer_free(k->counters[i]);

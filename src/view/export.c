@@ -22,6 +22,7 @@ enum {
 	ROWS_MOST = 2000000,
 	VERSION = 1,
 	PIECE = 64 << 10,
+	TEXT_MOST = 64 << 10, /* bytes of text from which on it is packed */
 };
 
 enum part {
@@ -158,17 +159,27 @@ static bool put_store(struct export *e)
 	return n == 0;
 }
 
-/* Appends what the server would answer to a request without parameters. */
-static bool put_answer(struct export *e, const char *request, struct out *to)
+/* Packs what was appended to a text, which is empty then: there may be very many threads. */
+static void pack_text(struct export *e, struct out *o)
+{
+	pack_bytes(&e->pack, o->buf, o->len);
+	out_cut(o, 0);
+}
+
+/* Packs a text, and what the server would answer to a request without parameters. */
+static bool put_answer(struct export *e, struct out *before, const char *request)
 {
 	const struct view_request r = { .path = request };
 	struct view_answer a = { 0 };
+	bool good;
 
+	pack_text(e, before);
 	out_to_memory(&a.out);
 	view_answer(&e->view, &r, &a);
-	out_part(to, &a.out, 0, a.out.len);
+	good = a.status == 200 && !a.out.error;
+	pack_text(e, &a.out);
 	out_free(&a.out);
-	return a.status == 200 && !to->error;
+	return good;
 }
 
 /* Writes the source line of a label as a string. */
@@ -192,12 +203,13 @@ static bool put_json(struct export *e)
 	struct out o;
 	bool good;
 
+	part_begin(e, PART_JSON);
 	out_to_memory(&o);
 	out_printf(&o, "{\"base\":%lld,\"stacks\":%s,\"meta\":", (long long)e->base,
 		   format && format->stack ? "true" : "false");
-	good = put_answer(e, "meta", &o);
+	good = put_answer(e, &o, "meta");
 	out_str(&o, ",\"labels\":");
-	good = good && put_answer(e, "labels", &o);
+	good = good && put_answer(e, &o, "labels");
 	out_str(&o, ",\"sources\":[");
 	for (uint32_t i = 0; i < labels; i++) {
 		if (i)
@@ -209,10 +221,11 @@ static bool put_json(struct export *e)
 		if (i)
 			out_char(&o, ',');
 		out_json(&o, stream->path, strlen(stream->path));
+		if (o.len >= TEXT_MOST)
+			pack_text(e, &o);
 	}
 	out_str(&o, "]}");
-	part_begin(e, PART_JSON);
-	pack_bytes(&e->pack, o.buf, o.len);
+	pack_text(e, &o);
 	part_end(e, PART_JSON);
 	good = good && !o.error;
 	out_free(&o);
@@ -221,15 +234,13 @@ static bool put_json(struct export *e)
 
 static bool put_overview(struct export *e)
 {
-	struct out o;
+	struct out none;
 	bool good;
 
-	out_to_memory(&o);
-	good = put_answer(e, "overview", &o);
+	out_to_memory(&none);
 	part_begin(e, PART_OVERVIEW);
-	pack_bytes(&e->pack, o.buf, o.len);
+	good = put_answer(e, &none, "overview");
 	part_end(e, PART_OVERVIEW);
-	out_free(&o);
 	return good;
 }
 
