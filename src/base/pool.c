@@ -10,19 +10,6 @@
 #include "base/bits.h"
 #include "base/mem.h"
 
-/* An address sanitizer knows the heap's pieces only, so there each piece is one of these. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { POOL_IS_HEAP = true };
-#else
-enum { POOL_IS_HEAP = false };
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-enum { POOL_IS_HEAP = true };
-#else
-enum { POOL_IS_HEAP = false };
-#endif
-
 enum {
 	GRAIN = 16,
 	LARGE = POOL_IS_HEAP ? 0 : 4096, /* bytes; larger pieces are the heap's */

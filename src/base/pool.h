@@ -10,6 +10,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* An address sanitizer knows the heap's pieces only, so there each piece is one of these. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+enum { POOL_IS_HEAP = true };
+#else
+enum { POOL_IS_HEAP = false };
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+enum { POOL_IS_HEAP = true };
+#else
+enum { POOL_IS_HEAP = false };
+#endif
+
 /* Returns zeroed memory, aligned to 16, or NULL if out of memory. Free with the same size. */
 void *pool_alloc(size_t size);
 void pool_free(void *p, size_t size);

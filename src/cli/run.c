@@ -460,7 +460,7 @@ static int run_end(struct run *r, enum spur_status st, bool reader_left)
 		filter_note_unmatched(env->filter, env->notes);
 	if (!reader_left)
 		r->damaged |= run_messages(r);
-	if (signals_stop == SIGNALS_INTERRUPT && !r->request->until_stopped) {
+	if (signals_stop == SIGNALS_INTERRUPT && !r->request->until_stopped && !env->done) {
 		if (!run_watches(r->v))
 			say("interrupted");
 		return EXIT_INTERRUPTED;

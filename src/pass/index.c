@@ -134,7 +134,8 @@ static enum spur_status index_write(struct pass_env *env, const char *path, cons
 	/* A store of what was read until Ctrl+C would look complete. */
 	if (st != SPUR_FAIL && !(env->pipe.stop && *env->pipe.stop)) {
 		st = store_writer_finish(writer, identity, env->err);
-		if (st != SPUR_FAIL)
+		env->done = st != SPUR_FAIL;
+		if (env->done)
 			index_say(env, path, store_writer_view(writer));
 	}
 	store_writer_free(writer);

@@ -34,6 +34,7 @@ struct pass_env {
 	/* Set by passes with limits_rows: rows that count towards opt->limit; 0 if not set. */
 	uint64_t shown;
 	uint64_t lost; /* events that the output format cannot carry, or not whole */
+	bool done; /* a file has its name, so that an interrupt would come too late */
 	/* Set by a pass that showed a store: what reading the trace told when that was made. */
 	bool was_told;
 	struct diag_totals told;
