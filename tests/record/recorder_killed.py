@@ -88,6 +88,8 @@ def main():
         p.wait()
         code = orphan_end()
         said = p.stderr.read().decode("utf-8", "replace")
+        # The leak sanitizer says so of a thread that is ending.
+        said = re.sub(r"==\d+==Unable to get registers from thread \d+\.\n", "", said)
         p.stderr.close()
         wrong, has_calls = fault(spur, code)
         recorded += has_calls
