@@ -18,6 +18,11 @@ void mem_free(void *p);
  * false, with nothing changed, if it fails.
  */
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
+/*
+ * Elements that an array has which there is one of for each of very many threads, before it grows
+ * as others do: until then `need` is given as the limit.
+ */
+enum { MEM_FEW = 4 };
 
 /* Frees the capacity beyond `count` elements, if possible. */
 void mem_trim(void **p, size_t *cap, size_t count, size_t size);

@@ -525,7 +525,8 @@ static bool begin(struct otlp *p, struct thread *t, const struct spur_event *row
 	if (!t->spans)
 		mem_spare_take(&p->spare, (void **)&t->spans, &t->cap);
 	/* Of very many threads most have few open spans. */
-	if (!mem_grow((void **)&t->spans, &t->cap, t->n + 1, sizeof(*t->spans), t->cap ? LIMIT : 1))
+	if (!mem_grow((void **)&t->spans, &t->cap, t->n + 1, sizeof(*t->spans),
+		      t->cap < MEM_FEW ? t->n + 1 : LIMIT))
 		return false;
 	t->spans[t->n++] = (struct open_span){ .begin = *row,
 					       .id = span_id(p, t, row),

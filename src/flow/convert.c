@@ -91,7 +91,7 @@ static bool begin_keep(struct lane *l, const struct pair_stack *s, const struct 
 		mem_spare_take(&l->kept_spare, (void **)&b->rows, &b->cap);
 	/* Of very many tracks most have few open spans. */
 	if (!b || !mem_grow((void **)&b->rows, &b->cap, s->n, sizeof(*b->rows),
-			    b->cap ? PAIR_DEPTH : s->n))
+			    b->cap < MEM_FEW ? s->n : PAIR_DEPTH))
 		return false;
 	b->rows[s->n - 1] = *row;
 	return true;

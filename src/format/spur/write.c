@@ -117,8 +117,9 @@ static bool open_push(struct sw *w, struct sw_thread *th, uint32_t site)
 {
 	if (!th->open)
 		mem_spare_take(&w->spare, (void **)&th->open, &th->open_cap);
+	/* Of very many threads most have few open calls. */
 	if (!mem_grow((void **)&th->open, &th->open_cap, th->nopen + 1, sizeof(*th->open),
-		      SIZE_MAX / sizeof(*th->open)))
+		      th->open_cap < MEM_FEW ? th->nopen + 1 : SIZE_MAX / sizeof(*th->open)))
 		return false;
 	th->open[th->nopen++] = site;
 	return true;
