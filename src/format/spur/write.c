@@ -117,9 +117,10 @@ static bool open_push(struct sw *w, struct sw_thread *th, uint32_t site)
 {
 	if (!th->open)
 		mem_spare_take(&w->spare, (void **)&th->open, &th->open_cap);
-	/* Of very many threads most have few open calls. */
-	if (!mem_grow((void **)&th->open, &th->open_cap, th->nopen + 1, sizeof(*th->open),
-		      th->open_cap < MEM_FEW ? th->nopen + 1 : SIZE_MAX / sizeof(*th->open)))
+	/* Of very many threads most have few open calls; a spare array has 16 bytes. */
+	static_assert(MEM_FEW * sizeof(*th->open) >= 16, "there is room in a first array");
+	if (!mem_grow((void **)&th->open, &th->open_cap, th->open_cap ? th->nopen + 1 : MEM_FEW,
+		      sizeof(*th->open), th->open_cap ? SIZE_MAX / sizeof(*th->open) : MEM_FEW))
 		return false;
 	th->open[th->nopen++] = site;
 	return true;
