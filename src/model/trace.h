@@ -118,7 +118,7 @@ struct spur_trace {
 	char *path;
 	struct spur_options options;
 	struct arena arena; /* lives until close; only while opening, or under `lock` */
-	struct arena parked; /* the same, for what there is of each thread or stream */
+	struct arena parked; /* the same, in scratch memory: what each thread or stream has */
 	struct intern *strings;
 	bool strings_shared; /* they belong to a joined trace, which outlives this one */
 	struct trace_part *parts; /* of a joined trace, else NULL; in the arena */

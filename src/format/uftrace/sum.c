@@ -57,7 +57,6 @@ sum_some(struct summing *s, const uint8_t *p, const uint8_t *end, bool by_addr)
 		const uint64_t t = load64(p, false), w = load64(p + RECORD_AT_WORD, false);
 		const uint64_t addr = record_address(w);
 		const uint32_t exit = w & 1, d = w >> DEPTH_SHIFT & DEPTH_MASK;
-		uint32_t *const recent = &cache->recent[d % RECENT];
 		uint32_t index = (uint32_t)(addr * mult >> shift), cls;
 
 		source_ahead(p, 0);
@@ -65,14 +64,13 @@ sum_some(struct summing *s, const uint8_t *p, const uint8_t *end, bool by_addr)
 		    __builtin_expect(t - prev >= stop - prev, 0) ||
 		    __builtin_expect(d + exit != depth, 0))
 			break;
-		index ^= (index ^ *recent) & (0 - exit);
+		index ^= (index ^ cache->recent[d % RECENT]) & (0 - exit);
 		slot = &slots[index];
 		cls = slot_class(slot);
 		if (__builtin_expect(slot->key != addr, 0) ||
 		    __builtin_expect(cls >= nclasses, 0) ||
 		    (by_addr && __builtin_expect(addrs[cls] != addr, 0))) {
-			slot = sum_slot(s, t, addr);
-			if (!slot)
+			if (!(slot = sum_slot(s, t, addr)))
 				break;
 			slots = cache->slots;
 			shift = cache->shift;
@@ -85,7 +83,7 @@ sum_some(struct summing *s, const uint8_t *p, const uint8_t *end, bool by_addr)
 		}
 		if (__builtin_expect(exit & (k->cls[d] != cls), 0))
 			break;
-		*recent = index;
+		cache->recent[d % RECENT] = index;
 		call->length = t - k->ts[d];
 		call->cls = cls;
 		call->depth = (uint16_t)d;
