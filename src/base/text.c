@@ -225,7 +225,8 @@ bool pattern_is_special(struct text t)
 	return false;
 }
 
-struct pattern *pattern_new(enum pattern_kind kind, const char *s, struct spur_error *err)
+struct pattern *pattern_new(enum pattern_kind kind, const char *s, const char *option,
+			    struct spur_error *err)
 {
 	const size_t len = strlen(s);
 	struct pattern *p = mem_alloc(sizeof(*p) + len + 1);
@@ -245,8 +246,9 @@ struct pattern *pattern_new(enum pattern_kind kind, const char *s, struct spur_e
 	if (rc == REG_ESPACE)
 		err_nomem(err);
 	else
-		err_set(err, SPUR_ERR_USAGE, "%s: expected a regular expression, found: %s", s,
-			why);
+		err_set(err, SPUR_ERR_USAGE,
+			"%s%sexpected a regular expression, found \"%s\": %s",
+			option ? option : "", option ? ": " : "", s, why);
 	mem_free(p);
 	return NULL;
 }

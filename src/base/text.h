@@ -66,9 +66,11 @@ struct pattern;
  */
 bool pattern_is_special(struct text t);
 /*
- * REGEX: POSIX extended, unanchored, in the C locale. Returns NULL on an error or if out of memory.
+ * REGEX: POSIX extended, unanchored, in the C locale. Returns NULL on an error, whose message
+ * begins with `option` unless that is NULL, or if out of memory.
  */
-struct pattern *pattern_new(enum pattern_kind kind, const char *s, struct spur_error *err);
+struct pattern *pattern_new(enum pattern_kind kind, const char *s, const char *option,
+			    struct spur_error *err);
 /* `s` is NUL-ended. Thread-safe. */
 bool pattern_match(const struct pattern *p, const char *s);
 void pattern_free(struct pattern *p);

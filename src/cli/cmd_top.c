@@ -8,6 +8,7 @@ static const struct opt options[] = {
 	  .type = OPT_INT,
 	  OPT_OWN(struct top_options, longest),
 	  .arg = "N",
+	  .least = 1,
 	  .help = "Show the N longest calls (default: 20)" },
 	{ .name = "fields",
 	  .letter = 'f',

@@ -155,6 +155,7 @@ static const struct opt input_options[] = {
 	  .type = OPT_INT,
 	  OPT_COMMON(threads),
 	  .arg = "N",
+	  .least = 1,
 	  .help = "Use at most N threads (default: all CPUs)" },
 	{ .name = "max-unpacked",
 	  .type = OPT_U64,

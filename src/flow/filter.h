@@ -198,9 +198,10 @@ enum filter_color {
 unsigned filter_marks(struct filter *f, uint32_t cls);
 /*
  * The pattern that an option's function name stands for: exact if it has no special characters; a
- * mangled name matches what is demangled. NULL with `err` set; free with pattern_free().
+ * mangled name matches what is demangled. NULL with `err` set, whose message begins with `option`;
+ * free with pattern_free().
  */
-struct pattern *filter_name_pattern(struct text name, enum pattern_kind kind,
+struct pattern *filter_name_pattern(struct text name, enum pattern_kind kind, const char *option,
 				    struct spur_error *err);
 /*
  * After a run: a line for each --name and comparison of --where that was true for no event, where

@@ -293,7 +293,7 @@ static enum spur_status parse_action(struct filter *f, struct rule *r, enum filt
 	return SPUR_OK;
 }
 
-struct pattern *filter_name_pattern(struct text name, enum pattern_kind kind,
+struct pattern *filter_name_pattern(struct text name, enum pattern_kind kind, const char *option,
 				    struct spur_error *err)
 {
 	struct out o;
@@ -308,7 +308,7 @@ struct pattern *filter_name_pattern(struct text name, enum pattern_kind kind,
 		out_bytes(&o, name.p, name.len);
 	out_char(&o, '\0');
 	if (!o.error)
-		p = pattern_new(kind, o.buf, err);
+		p = pattern_new(kind, o.buf, option, err);
 	else
 		err_nomem(err);
 	out_free(&o);
@@ -337,7 +337,7 @@ static struct pattern *place_pattern(struct filter *f, struct text name, enum pa
 		err_nomem(err);
 		return NULL;
 	}
-	return pattern_new(kind, s, err);
+	return pattern_new(kind, s, option_names[FILTER_LOCATION], err);
 }
 
 /*
@@ -388,7 +388,7 @@ static enum spur_status parse_rule(struct filter *f, struct rule *r, enum filter
 	if (what == FILTER_LOCATION)
 		r->pattern = place_pattern(f, name, match, err);
 	else
-		r->pattern = filter_name_pattern(name, match, err);
+		r->pattern = filter_name_pattern(name, match, option_names[what], err);
 	return r->pattern ? SPUR_OK : SPUR_FAIL;
 }
 
@@ -459,7 +459,7 @@ static enum spur_status parse_cats(struct filter *f, const char *s, enum pattern
 		if (!word.len)
 			continue;
 		any = true;
-		p = filter_name_pattern(word, match, err);
+		p = filter_name_pattern(word, match, "--cat", err);
 		if (!p || where_add_name(f->where, WHERE_CAT, word, p, cats, err) == SPUR_FAIL)
 			return SPUR_FAIL;
 	}
@@ -495,7 +495,7 @@ enum spur_status filter_parse_where(struct filter *f, const struct filter_spec *
 				return SPUR_FAIL;
 			continue;
 		}
-		p = filter_name_pattern(t, spec->match, err);
+		p = filter_name_pattern(t, spec->match, "--name", err);
 		if (!p ||
 		    where_add_name(f->where, WHERE_ANY_NAME, t, p, &names, err) == SPUR_FAIL)
 			return SPUR_FAIL;
@@ -595,7 +595,7 @@ static enum spur_status parse_threads(struct filter *f, const char *s, enum patt
 		f->thread_names[f->nthreads] = arena_strdup(&f->arena, word.p, word.len);
 		if (!f->thread_names[f->nthreads])
 			return err_nomem(err);
-		f->threads[f->nthreads] = filter_name_pattern(word, match, err);
+		f->threads[f->nthreads] = filter_name_pattern(word, match, "--thread", err);
 		if (!f->threads[f->nthreads])
 			return SPUR_FAIL;
 		f->nthreads++;

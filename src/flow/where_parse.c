@@ -328,7 +328,7 @@ static enum spur_status regex_constant(struct parser *p, const struct constant *
 		return SPUR_FAIL;
 	if (memchr(c->text.p, '\0', c->text.len))
 		return bad_constant(p, c, "a regular expression without \\x00");
-	l->pattern = pattern_new(PATTERN_REGEX, l->text.p, &why);
+	l->pattern = pattern_new(PATTERN_REGEX, l->text.p, NULL, &why);
 	if (l->pattern)
 		return SPUR_OK;
 	if (why.code == SPUR_ERR_MEMORY)

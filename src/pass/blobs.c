@@ -289,7 +289,7 @@ static enum spur_status read_options(struct blobs *b)
 			       "expected one of --extract and --cat, found both");
 	if (own->name && !pattern_is_special(text_of(own->name)))
 		kind = PATTERN_EXACT;
-	if (own->name && !(b->pattern = pattern_new(kind, own->name, b->env->err)))
+	if (own->name && !(b->pattern = pattern_new(kind, own->name, "--name", b->env->err)))
 		return SPUR_FAIL;
 	b->table = (struct table){ .env = pass_render(b->env),
 				   .name = "blobs",

@@ -479,7 +479,7 @@ static enum spur_status hist_run(struct pass_env *env)
 	if (!hist_options(env)->root)
 		return err_set(env->err, SPUR_ERR_USAGE, "hist: expected the name of a function");
 	h.pattern = filter_name_pattern(text_of(hist_options(env)->root),
-					env->given->match, env->err);
+					env->given->match, "hist", env->err);
 	if (!h.pattern)
 		return SPUR_FAIL;
 	st = hist_read(&h);

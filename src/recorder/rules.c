@@ -102,6 +102,19 @@ static bool condition_valid(const struct rule_given *g, const struct rule *rule,
 	return false;
 }
 
+static const char *const option_names[] = {
+	[RULE_ONLY] = "-F",
+	[RULE_NOT] = "-N",
+	[RULE_MODULE] = "--module",
+	[RULE_FILE] = "--file",
+	[RULE_LIBRARY] = "--library-calls",
+	[RULE_ON] = "--trace-on",
+	[RULE_OFF] = "--trace-off",
+	[RULE_ARGUMENTS] = "-A",
+	[RULE_RESULTS] = "-R",
+	[RULE_KEEP] = "--on",
+};
+
 static enum spur_status add(struct rules *r, const struct rule_given *g, enum pattern_kind kind,
 			    struct spur_error *err)
 {
@@ -112,8 +125,8 @@ static enum spur_status add(struct rules *r, const struct rule_given *g, enum pa
 
 	if (has_specs && (!at || !at[1]))
 		return err_set(err, SPUR_ERR_USAGE,
-			       "-%c: expected FUNC@SPEC like main@%s, found \"%s\"",
-			       g->what == RULE_RESULTS ? 'R' : 'A',
+			       "%s: expected FUNC@SPEC like main@%s, found \"%s\"",
+			       option_names[g->what],
 			       g->what == RULE_RESULTS ? "retval" : "arg1,arg2/s", g->text);
 	if (!mem_grow((void **)&r->list, &r->cap, r->count + 1, sizeof(*r->list), MOST))
 		return err_nomem(err);
@@ -126,7 +139,8 @@ static enum spur_status add(struct rules *r, const struct rule_given *g, enum pa
 		if (!condition_valid(g, rule, err))
 			return SPUR_FAIL;
 	}
-	rule->pattern = filter_name_pattern(text_make(g->text, len), kind, err);
+	rule->pattern =
+		filter_name_pattern(text_make(g->text, len), kind, option_names[g->what], err);
 	if (!rule->pattern)
 		return SPUR_FAIL;
 	r->count++;

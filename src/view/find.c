@@ -374,7 +374,7 @@ static bool read_query(const struct view *v, const char *query, struct plain *q,
 			REPEATS_MOST);
 		good = false;
 	} else if (regex) {
-		pattern = pattern_new(PATTERN_REGEX, regex, err);
+		pattern = pattern_new(PATTERN_REGEX, regex, NULL, err);
 		good = pattern != NULL;
 	} else {
 		*where = !read_duration(query, &q->least) && is_expression(query);

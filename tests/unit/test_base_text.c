@@ -223,7 +223,7 @@ static void test_utf8(void **state)
 
 static struct pattern *pattern_make(enum pattern_kind kind, const char *s)
 {
-	struct pattern *p = pattern_new(kind, s, NULL);
+	struct pattern *p = pattern_new(kind, s, NULL, NULL);
 
 	assert_non_null(p);
 	return p;
@@ -255,11 +255,11 @@ static void test_pattern(void **state)
 		assert_int_equal(pattern_match(p, cases[i].s), cases[i].want);
 		pattern_free(p);
 	}
-	assert_null(pattern_new(PATTERN_REGEX, "a(b", &err));
+	assert_null(pattern_new(PATTERN_REGEX, "a(b", "-F", &err));
 	assert_int_equal(err.code, SPUR_ERR_USAGE);
-	assert_non_null(strstr(err.message, "a(b: expected a regular expression, found"));
+	assert_non_null(strstr(err.message, "-F: expected a regular expression, found \"a(b\": "));
 	mem_fail_at(1);
-	assert_null(pattern_new(PATTERN_EXACT, "a", &err));
+	assert_null(pattern_new(PATTERN_EXACT, "a", NULL, &err));
 	mem_fail_at(0);
 	assert_int_equal(err.code, SPUR_ERR_MEMORY);
 	pattern_free(NULL);

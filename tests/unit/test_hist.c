@@ -125,7 +125,7 @@ static void test_unknown(void **state)
 	assert_string_equal(text, "from,to,calls\n");
 	free(text);
 	r.opt.root = "(";
-	pass_refused(t, r, "(: expected a regular expression, found: Unmatched ( or \\(");
+	pass_refused(t, r, "hist: expected a regular expression, found \"(\": Unmatched ( or \\(");
 	r.pass = "events";
 	r.opt.by = "nam";
 	pass_refused(t, r, "--by: no column \"nam\"; did you mean \"name\"?");

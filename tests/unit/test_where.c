@@ -233,7 +233,7 @@ static void test_errors(void **state)
 		{ "arg.a < null", "column 9: expected a number or text (null goes with == and !=), "
 				  "found null" },
 		{ "name == \"x", "column 11: expected \" that ends the string, found the end" },
-		{ "name =~ \"(\"", "column 9: (: expected a regular expression, found: " },
+		{ "name =~ \"(\"", "column 9: expected a regular expression, found \"(\": " },
 		{ "kind == 3",
 		  "column 9: expected a kind of event (BEGIN, END, SPAN, INSTANT ...), "
 		  "found 3" },

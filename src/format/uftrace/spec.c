@@ -500,7 +500,7 @@ static bool read_spec(struct uftrace *u, struct text one, bool patterns, struct 
 		kind = text_is(u->d.info.pattern_type, "glob") ? PATTERN_GLOB : PATTERN_REGEX;
 	func = arena_text(u, s->func);
 	if (patterns && func && (kind == PATTERN_EXACT || is_tame(s->func)))
-		s->pattern = pattern_new(kind, func, NULL);
+		s->pattern = pattern_new(kind, func, NULL, NULL);
 	if (uftrace_specs_valid(u, s->specs))
 		return !patterns || s->pattern;
 	/* Which bytes are whose is not known: better none. */
