@@ -27,13 +27,40 @@ static struct named_slot {
 /* Called with the lock. */
 static uint32_t nstrings, nnamed;
 
+/* The last bytes of a string, of which a word that may overlap others has up to eight. */
+static uint64_t string_end(const char *s, size_t len)
+{
+	const uint8_t *const bytes = (const uint8_t *)s;
+	uint64_t piece = 0;
+	uint32_t first, last;
+
+	if (len >= sizeof(piece)) {
+		memcpy(&piece, s + len - sizeof(piece), sizeof(piece));
+	} else if (len >= sizeof(first)) {
+		memcpy(&first, s, sizeof(first));
+		memcpy(&last, s + len - sizeof(last), sizeof(last));
+		piece = first | (uint64_t)last << 32;
+	} else if (len) {
+		piece = bytes[0] | (uint64_t)bytes[len / 2] << 8 | (uint64_t)bytes[len - 1] << 16;
+	}
+	return piece;
+}
+
+static uint64_t string_mix(uint64_t h, uint64_t piece)
+{
+	h = (h ^ piece) * UINT64_C(0x9E3779B97F4A7C15);
+	return h ^ h >> 32;
+}
+
 static uint32_t string_hash(const char *s, size_t len)
 {
-	uint64_t h = len;
+	uint64_t h = len, piece;
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)s[i]) * UINT64_C(0x100000001B3);
-	return (uint32_t)((h * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+	for (size_t i = 0; i + sizeof(piece) < len; i += sizeof(piece)) {
+		memcpy(&piece, s + i, sizeof(piece));
+		h = string_mix(h, piece);
+	}
+	return (uint32_t)string_mix(h, string_end(s, len));
 }
 
 /* The string's slot, or the empty one that it would have. */
