@@ -170,7 +170,7 @@ struct plan_arg {
  * declared here in it. The library only says what is to be changed; the recorder changes it, with
  * all threads stopped, and back at the end.
  */
-enum { ATTACH_VERSION = 1, ATTACH_SIZE = 11, ATTACH_CATEGORIES = 1024 };
+enum { ATTACH_VERSION = 2, ATTACH_SIZE = 11, ATTACH_CATEGORIES = 1024 };
 
 struct attach_request {
 	uint32_t version; /* ATTACH_VERSION */
@@ -194,8 +194,15 @@ struct attach_state {
 	uint32_t version; /* ATTACH_VERSION */
 	uint32_t busy; /* the changes are being listed: they are not complete */
 	uint32_t recording; /* 1: from an attach, or from the program's start */
-	uint32_t recorder; /* the process that attached; 0: none */
-	uint64_t changes, nchanges; /* address and number of struct attach_change */
+	/*
+	 * The process that attached; 0: none. It clears that itself in a child of fork() that it
+	 * has changed back, and in which the library has not begun yet.
+	 */
+	uint32_t recorder;
+	/* Address and number of struct attach_change. The last ones stay until the next attach. */
+	uint64_t changes, nchanges;
+	uint32_t process; /* of the recording; another one's in a child until the library begins */
+	uint32_t reserved;
 };
 
 /* The library's symbols: the state, and functions that return 0 or an errno. */

@@ -212,9 +212,31 @@ static void session_end(void)
 	hook_changes = NULL;
 	hook_module_found = NULL;
 	hook_module_gone = NULL;
+	hook_child_begun = NULL;
 	hook_socket = NULL;
 	spur_record_state.recorder = 0;
-	spur_record_state.nchanges = 0;
+}
+
+/* Returns false while modules are looked for. */
+static bool detach(void)
+{
+	if (!hook_end_attached())
+		return false;
+	hook_refused();
+	session_end();
+	return true;
+}
+
+/*
+ * The recorder may have left while fork() was under way: it has changed this process back. What it
+ * looks at is stored first, so that either of the two sees the other.
+ */
+static void child_begun(void)
+{
+	seam_store32(&spur_record_state.process, seam_pid());
+	seam_fence();
+	if (!seam_load32(&spur_record_state.recorder))
+		detach();
 }
 
 int spur_record_attach(const struct attach_request *a)
@@ -239,6 +261,8 @@ int spur_record_attach(const struct attach_request *a)
 	hook_changes = change_list;
 	hook_module_found = module_replace;
 	hook_module_gone = changes_forget;
+	hook_child_begun = child_begun;
+	spur_record_state.process = seam_pid();
 	spur_record_state.recorder = a->recorder;
 	why = hook_begin_attached();
 	if (why) {
@@ -258,9 +282,7 @@ int spur_record_detach(void)
 {
 	if (!spur_record_state.recorder)
 		return 0;
-	if (!hook_end_attached())
+	if (!detach())
 		return EBUSY;
-	hook_refused();
-	session_end();
 	return seam_load(&core_session.number) ? EBUSY : 0;
 }

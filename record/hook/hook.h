@@ -366,6 +366,8 @@ extern struct attach_state spur_record_state __attribute__((visibility("protecte
 extern HOOK void (*hook_module_found)(const struct hook_module *m);
 /* A module has gone; NULL: nothing. */
 extern HOOK void (*hook_module_gone)(uint64_t first, uint64_t end);
+/* Called in the child of fork(), when its recording has begun; NULL: nothing. */
+extern HOOK void (*hook_child_begun)(void);
 
 /* --- talk.c: to `spur record` --- */
 

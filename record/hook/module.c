@@ -22,6 +22,7 @@ static struct {
 } taken[SIGNALS];
 void (*hook_module_found)(const struct hook_module *m);
 void (*hook_module_gone)(uint64_t first, uint64_t end);
+void (*hook_child_begun)(void);
 
 struct attach_state spur_record_state = { .version = ATTACH_VERSION };
 
@@ -408,6 +409,8 @@ static void forked(void)
 	waiting = 0;
 	hook_stacks_forked();
 	hook_hang_up();
+	if (hook_child_begun)
+		hook_child_begun();
 }
 
 /* Returns false if no recorder answers. */

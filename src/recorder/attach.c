@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,9 @@ enum {
 	NAP_MOST_MS = 50,
 	AGAIN_MS = 2000,
 	STEP_MS = 100, /* between looks whether the process lives */
-	WINDOW = 64 << 10,
-	PAGE = 4096,
-	CHANGES_MOST = 1 << 24,
-	CHILDREN_MOST = 1 << 16,
+	FORK_MS = 1000, /* until a child has come out of fork() */
+	FORK_NAP_MS = 10,
+	ROUNDS_MOST = 100, /* of looking for children, which may fork too */
 	PROGRAMS_MOST = 100, /* that a process comes to run before it is attached to */
 	DLOPEN_FLAGS = 0x2 | 0x8, /* RTLD_NOW | RTLD_DEEPBIND: the library uses its own names */
 };
@@ -101,122 +101,6 @@ static struct target_module *library_find(struct attach *a)
 static bool state_read(struct attach *a, const struct target_module *m, struct attach_state *s)
 {
 	return target_read(&a->target, target_symbol(&a->target, m, ATTACH_STATE), s, sizeof(*s));
-}
-
-/* --- changes --- */
-
-struct changes {
-	struct attach_change *list; /* by address */
-	size_t count;
-	size_t size; /* of the memory */
-};
-
-static int by_address(const void *pa, const void *pb)
-{
-	const struct attach_change *const a = pa, *const b = pb;
-
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
-static void changes_free(struct changes *c)
-{
-	if (c->list)
-		scratch_free(c->list, c->size);
-	*c = (struct changes){ 0 };
-}
-
-/* Reads what the library has listed. Returns false if it cannot. */
-static bool changes_read(struct attach *a, const struct attach_state *s, struct changes *c)
-{
-	size_t kept = 0;
-
-	*c = (struct changes){ 0 };
-	if (!s->nchanges)
-		return true;
-	if (s->nchanges > CHANGES_MOST)
-		return false;
-	c->size = s->nchanges * sizeof(*c->list);
-	c->list = scratch_alloc(c->size);
-	if (!c->list || !target_read(&a->target, s->changes, c->list, c->size)) {
-		changes_free(c);
-		return false;
-	}
-	for (size_t i = 0; i < s->nchanges; i++)
-		if (c->list[i].size && c->list[i].size <= ATTACH_SIZE)
-			c->list[kept++] = c->list[i];
-	c->count = kept;
-	qsort(c->list, kept, sizeof(*c->list), by_address);
-	return true;
-}
-
-/* Moves threads out of code that is about to change. Returns false if one stays in it. */
-static bool step_out(struct attach *a, const struct changes *c)
-{
-	struct attach_range *const ranges = mem_array(c->count + 1, sizeof(*ranges));
-	size_t n = 0;
-	bool good;
-
-	if (!ranges)
-		return false;
-	for (size_t i = 0; i < c->count; i++)
-		if (c->list[i].is_code)
-			ranges[n++] = (struct attach_range){
-				c->list[i].address, c->list[i].address + c->list[i].size
-			};
-	good = tracees_step_out(&a->threads, ranges, n);
-	mem_free(ranges);
-	return good;
-}
-
-/* Changes what is in `bytes`, which are those at `at`. Returns false if they differ. */
-static bool change_one(const struct attach_change *c, bool back, uint8_t *bytes)
-{
-	if (memcmp(bytes, back ? c->after : c->before, c->size) != 0)
-		return false;
-	memcpy(bytes, back ? c->before : c->after, c->size);
-	return true;
-}
-
-/* How many changes, from the i-th on, are of code so near that they are written at once. */
-static size_t window(const struct changes *c, size_t i, uint64_t *size)
-{
-	const struct attach_change *const first = &c->list[i], *last = first;
-	size_t n = 1;
-
-	for (; first->is_code && i + n < c->count; n++) {
-		const struct attach_change *const next = &c->list[i + n];
-
-		if (!next->is_code || next->address / PAGE > last->address / PAGE + 1 ||
-		    next->address + next->size - first->address > WINDOW)
-			break;
-		last = next;
-	}
-	*size = last->address + last->size - first->address;
-	return n;
-}
-
-/*
- * Changes the program, or changes it back: all threads are stopped. What is not as expected stays,
- * as its module has gone. Returns how many changes were made.
- */
-static uint64_t changes_make(struct attach *a, const struct changes *c, bool back)
-{
-	uint8_t bytes[WINDOW];
-	uint64_t made = 0, size;
-
-	for (size_t i = 0, n; i < c->count; i += n) {
-		const uint64_t at = c->list[i].address;
-		uint64_t here = 0;
-
-		n = window(c, i, &size);
-		if (!target_read(&a->target, at, bytes, size))
-			continue;
-		for (size_t k = i; k < i + n; k++)
-			here += change_one(&c->list[k], back, bytes + (c->list[k].address - at));
-		if (here && target_write(&a->target, at, bytes, size))
-			made += here;
-	}
-	return made;
 }
 
 /* --- calls --- */
@@ -354,23 +238,24 @@ static enum spur_status change_all(struct attach *a, bool back, struct spur_erro
 	struct changes c;
 
 	a->again = true;
-	if (!m || !state_read(a, m, &s) || s.busy)
+	/* The thread that looked for modules when a child was forked is its parent's. */
+	if (!m || !state_read(a, m, &s) || (s.busy && s.process == (uint32_t)a->target.pid))
 		return err_set(err, SPUR_ERR_IO, "process %d: it loads libraries all the time",
 			       (int)a->target.pid);
 	a->again = false;
-	if (!changes_read(a, &s, &c))
+	if (!changes_read(&a->target, &s, &c))
 		return err_nomem(err);
-	a->again = !step_out(a, &c);
+	a->again = !changes_step_out(&a->threads, &c);
 	if (a->again)
 		err_set(err, SPUR_ERR_IO, "process %d: a thread stays where code is to be changed",
 			(int)a->target.pid);
-	else if (back || changes_make(a, &c, false) || !c.count)
+	else if (back || changes_make(&a->target, &c, false) || !c.count)
 		st = SPUR_OK;
 	else
 		err_set(err, SPUR_ERR_IO, "process %d: the system does not let its code be changed",
 			(int)a->target.pid);
 	if (back && st == SPUR_OK)
-		changes_make(a, &c, true);
+		changes_make(&a->target, &c, true);
 	changes_free(&c);
 	return st;
 }
@@ -578,41 +463,106 @@ static enum spur_status attach(struct attach *a, struct spur_error *err)
 
 /* --- children --- */
 
-/* Detaches from a child that was forked meanwhile: it has the program's changes too. */
-static void detach_child(struct attach *main, pid_t pid, uint64_t start_time)
+/* True if the process is a copy of the one that is recorded, which has its changes too. */
+static bool is_copy(struct attach *a, struct attach_state *s)
 {
-	struct attach a = { .options = main->options, .server = main->server,
-			    .session = main->session, .library = main->library };
-	struct spur_error err = { 0 };
+	const struct target_module *const m = target_look(&a->target) ? library_find(a) : NULL;
 
-	a.threads.target = &a.target;
-	if (target_open(&a.target, pid, &err) == SPUR_OK && a.target.start_time == start_time &&
-	    detach(&a, &err) == SPUR_FAIL && target_lives(&a.target))
-		main->options->say("warning: %s", err.message);
-	tracees_free(&a.threads);
-	target_close(&a.target);
+	return m && state_read(a, m, s) && s->recorder == (uint32_t)a->recorder;
 }
 
-/* Each process that records has a file PID-STARTTIME.spb or PID-STARTTIME-N.spb. */
-static void detach_children(struct attach *a)
+/*
+ * Changes a child back whose library cannot be called, as fork() has not called it yet, or the
+ * child was made without fork(). It ends its recording itself if it is called. Returns false if it
+ * was, or if the child cannot be changed now.
+ */
+static bool leave(struct attach *a, struct spur_error *err)
 {
-	DIR *const dir = os_opendir(a->session->path);
-	const struct dirent *e;
-	char *end;
+	const uint32_t none = 0;
+	struct attach_state s;
+	bool good;
 
-	while (dir && (e = os_readdir(dir))) {
-		const long pid = strtol(e->d_name, &end, 10);
-		const uint64_t start = *end == '-' ? strtoull(end + 1, &end, 10) : 0;
-		char task[24];
+	err->code = 0;
+	if (tracees_stop(&a->threads, err) == SPUR_FAIL)
+		return false;
+	good = is_copy(a, &s) && s.process != (uint32_t)a->target.pid &&
+	       change_all(a, true, err) == SPUR_OK &&
+	       target_write(&a->target,
+			    target_symbol(&a->target, library_find(a), ATTACH_STATE) +
+				    offsetof(struct attach_state, recorder),
+			    &none, sizeof(none));
+	tracees_release(&a->threads, 0);
+	return good;
+}
 
-		if (pid <= 0 || pid > INT_MAX || pid == a->target.pid || !start)
-			continue;
-		snprintf(task, sizeof(task), "%ld", pid);
-		if (target_stat(task, 22) == start)
-			detach_child(a, (pid_t)pid, start);
+static enum spur_status detach_copy(struct attach *a, struct spur_error *err)
+{
+	const int64_t begin = now_ns(), ms = 1000000;
+	struct attach_state s;
+
+	while (is_copy(a, &s)) {
+		if (s.process == (uint32_t)a->target.pid)
+			return detach(a, err);
+		if (now_ns() > begin + FORK_MS * ms && leave(a, err))
+			return SPUR_OK;
+		if (now_ns() > begin + (FORK_MS + PATIENCE_MS) * ms)
+			return err->code ? SPUR_FAIL
+					 : err_set(err, SPUR_ERR_IO,
+						   "process %d: it stays changed, as it does not "
+						   "come out of fork()",
+						   (int)a->target.pid);
+		os_nanosleep(&(struct timespec){ 0, FORK_NAP_MS * ms }, NULL);
 	}
-	if (dir)
-		os_closedir(dir);
+	return SPUR_OK;
+}
+
+/* Detaches from a process if it was forked by the one that is recorded. Returns true if it was. */
+static bool detach_child(const struct attach *main, pid_t pid)
+{
+	struct attach a = { .options = main->options,
+			    .server = main->server,
+			    .session = main->session,
+			    .library = main->library,
+			    .recorder = main->recorder };
+	struct spur_error err = { 0 };
+	struct attach_state s;
+	bool found;
+
+	a.threads.target = &a.target;
+	found = target_open(&a.target, pid, &err) == SPUR_OK && is_copy(&a, &s);
+	if (found && detach_copy(&a, &err) == SPUR_FAIL && target_lives(&a.target)) {
+		main->options->say("warning: %s", err.message);
+		found = false;
+	}
+	tracees_free(&a.threads);
+	target_close(&a.target);
+	return found;
+}
+
+/*
+ * Children that were forked meanwhile, and theirs, are looked for among all processes: not each has
+ * a file yet. Their stacks began where their parent's did.
+ */
+static void detach_children(const struct attach *a)
+{
+	bool any = true;
+
+	for (unsigned round = 0; any && round < ROUNDS_MOST; round++) {
+		DIR *const dir = os_opendir("/proc");
+		const struct dirent *e;
+
+		any = false;
+		while (dir && (e = os_readdir(dir))) {
+			const long pid = strtol(e->d_name, NULL, 10);
+
+			if (pid > 0 && pid != a->target.pid && a->target.stack &&
+			    target_stat(e->d_name, 28) == a->target.stack &&
+			    detach_child(a, (pid_t)pid))
+				any = true;
+		}
+		if (dir)
+			os_closedir(dir);
+	}
 }
 
 /* --- the guard --- */

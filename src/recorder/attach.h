@@ -112,6 +112,25 @@ bool tracees_step_out(struct tracees *s, const struct attach_range *ranges, size
 bool tracee_may_trap(const struct target *t, pid_t tid);
 void tracees_free(struct tracees *s);
 
+/* --- attach_change.c: what the library has listed --- */
+
+struct changes {
+	struct attach_change *list; /* by address */
+	size_t count;
+	size_t size; /* of the memory */
+};
+
+/* Reads what the library has listed. Returns false if it cannot, else requires changes_free(). */
+bool changes_read(const struct target *t, const struct attach_state *s, struct changes *c);
+void changes_free(struct changes *c);
+/* Moves threads out of code that is about to change. Returns false if one stays in it. */
+bool changes_step_out(struct tracees *s, const struct changes *c);
+/*
+ * Changes the program, or changes it back: all threads are stopped. What is not as expected stays,
+ * as its module has gone. Returns how many changes were made.
+ */
+uint64_t changes_make(const struct target *t, const struct changes *c, bool back);
+
 /* --- attach_safe.c: where a function can be called --- */
 
 /*
