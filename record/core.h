@@ -420,7 +420,10 @@ CORE bool core_function(const struct core_function *f);
  * otherwise. A hook that sees 1 for the last time may still store its record.
  */
 CORE_DATA uint32_t core_on;
-/* Called in the child of fork(), when its own recording has begun; NULL: nothing. */
-CORE_DATA void (*core_forked)(void);
+/*
+ * Called in the child of fork(), when its own recording has begun; NULL: nothing. `why`: the errno
+ * by which it has not; 0: it has, or is not to.
+ */
+CORE_DATA void (*core_forked)(int why);
 
 #endif

@@ -15,13 +15,14 @@
 #include <stdlib.h>
 
 CORE_HERE uint32_t core_on;
-CORE_HERE void (*core_forked)(void);
+CORE_HERE void (*core_forked)(int why);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* The parent's file is the parent's: the child has one of its own, with the same points. */
 static void fork_child(void)
 {
 	const bool was_on = core_session.number;
+	int why = 0;
 
 	core_threads_forget();
 	core_helper_forget();
@@ -33,14 +34,14 @@ static void fork_child(void)
 		core_session = (struct core_session){ .fd = -1 };
 		core_enter();
 		core_switch();
-		if (core_system_over(false) || core_session_begin())
+		if (core_system_over(false) || (why = core_session_begin()))
 			core_system_watch();
 		else if (core_system_joined())
 			core_helper_start();
 		core_leave();
 	}
 	if (core_forked)
-		core_forked();
+		core_forked(why);
 }
 
 static void fork_before(void)

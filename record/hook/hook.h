@@ -380,6 +380,8 @@ HOOK const struct plan_head *hook_plan(const struct hook_module *m);
 HOOK void hook_plan_free(const struct plan_head *p);
 /* Tells the user, at the latest when the recorder ends. */
 HOOK void hook_say(const char *a, const char *b);
+/* Tells that this process, the child of fork(), is not recorded, and why, an errno. */
+HOOK void hook_unrecorded(int why);
 /* Tells if the system has refused what the recording's file needs to grow. */
 HOOK void hook_refused(void);
 HOOK void hook_done(void);

@@ -403,12 +403,14 @@ static void signals_give_back(void)
 			sigaction(taken[i].number, &taken[i].before, NULL);
 }
 
-static void forked(void)
+static void forked(int why)
 {
 	spur_record_state.busy = 0;
 	waiting = 0;
 	hook_stacks_forked();
 	hook_hang_up();
+	if (why)
+		hook_unrecorded(why);
 	if (hook_child_begun)
 		hook_child_begun();
 }

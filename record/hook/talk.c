@@ -10,7 +10,16 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
-enum { PATIENCE = 20, STRING_MOST = 512, REASON_MOST = 100, NOTE_MODE = 0600 };
+enum {
+	PATIENCE = 20,
+	STRING_MOST = 512,
+	REASON_MOST = 100,
+	NAME_MOST = 64,
+	NOTE_MODE = 0600,
+	LINKS_MOST = 9,
+};
+
+static const char note_ending[] = ".note";
 
 const char *hook_socket;
 static int connection = -1;
@@ -83,18 +92,29 @@ static const char *recorder_path(void)
 	return path && *path ? path : NULL;
 }
 
+/* Why the system refuses something, an errno. Returns the end. */
+static char *reason_put(char *p, int why)
+{
+	struct rlimit limit;
+
+	p = stpncpy(p, strerror(why), REASON_MOST);
+	if (why != EMFILE || getrlimit(RLIMIT_NOFILE, &limit))
+		return p;
+	p = core_decimal(stpcpy(p, " with a limit of "), limit.rlim_cur);
+	return stpcpy(p, " descriptors");
+}
+
 /* Tells what the system refuses, by errno, and what is missing then. */
 static void refused(const char *call, const char *missing)
 {
 	static const char *told;
-	const char *const why = strerror(errno);
+	const int why = errno;
 	char text[STRING_MOST / 2], *p = stpcpy(text, "the system refuses ");
 
 	if (told == call)
 		return;
 	told = call;
-	p = stpcpy(stpcpy(p, call), " (");
-	p = stpncpy(p, why, REASON_MOST);
+	p = reason_put(stpcpy(stpcpy(p, call), " ("), why);
 	strcpy(p, "): ");
 	hook_hang_up();
 	hook_say(text, missing);
@@ -148,6 +168,19 @@ bool hook_hello(struct record_settings *s)
 	return false;
 }
 
+/*
+ * A process that may open no file makes a symbolic link, which says the text as what it leads to.
+ * `end`: of the path without the ending.
+ */
+static void note_link(const char *path, char *end, const char *text)
+{
+	for (unsigned i = 1; i <= LINKS_MOST; i++) {
+		strcpy(core_decimal(stpcpy(end, "-"), i), note_ending);
+		if (symlink(text, path) == 0 || errno != EEXIST)
+			return;
+	}
+}
+
 /* SPEC spur/note: a file in the recording's directory, which the recorder reads at its end. */
 static void note_write(const char *text, size_t len)
 {
@@ -160,10 +193,12 @@ static void note_write(const char *text, size_t len)
 	p = core_decimal(p, (uint64_t)getpid());
 	*p++ = '-';
 	p = core_decimal(p, start_time());
-	strcpy(p, ".note");
+	strcpy(p, note_ending);
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, NOTE_MODE);
-	if (fd < 0)
+	if (fd < 0) {
+		note_link(path, p, text);
 		return;
+	}
 	(void)!write(fd, text, len);
 	(void)!write(fd, "\n", 1);
 	close(fd);
@@ -176,8 +211,25 @@ void hook_say(const char *a, const char *b)
 
 	memcpy(text, a, n);
 	memcpy(text + n, b, m);
+	text[n + m] = '\0';
 	if (!send_message(RECORD_SAY, text, n + m, NULL, 0))
 		note_write(text, n + m);
+}
+
+void hook_unrecorded(int why)
+{
+	char path[CORE_PATH], text[STRING_MOST / 2];
+	const ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	const char *name;
+	char *p;
+
+	path[n > 0 ? n : 0] = '\0';
+	name = strrchr(path, '/');
+	name = name ? name + 1 : "the program";
+	*stpncpy(text, name, NAME_MOST) = '\0';
+	p = stpcpy(text + strlen(text), " forked a process that is not recorded: ");
+	*reason_put(p, why) = '\0';
+	hook_say(text, "");
 }
 
 void hook_done(void)

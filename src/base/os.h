@@ -74,7 +74,8 @@ static inline ssize_t os_pread_cached_direct(int fd, void *buf, size_t size, off
 	X(open) X(openat) X(close) X(read) X(pread) X(write) X(pwrite) X(writev) X(lseek) \
 	X(os_pread_cached_direct) X(posix_fadvise) X(fallocate) X(posix_fallocate) X(ftruncate) \
 	X(fsync) X(fdatasync) X(syncfs) \
-	X(rename) X(renameat) X(os_renameat2_direct) X(unlink) X(unlinkat) X(symlink) X(mkdir) \
+	X(rename) X(renameat) X(os_renameat2_direct) X(unlink) X(unlinkat) X(symlink) \
+	X(readlinkat) X(mkdir) \
 	X(mkostemp) X(stat) X(fstat) X(fstatat) X(access) X(realpath) X(fchmod) X(umask) \
 	X(opendir) X(readdir) X(closedir) X(fts_open) X(fts_read) X(fts_close) \
 	X(mmap) X(munmap) X(mremap) X(msync) X(madvise) X(memfd_create) \
@@ -218,6 +219,11 @@ static inline int os_unlinkat(int dir, const char *path, int flags)
 static inline int os_symlink(const char *to, const char *path)
 {
 	return OS_CALL(symlink)(to, path);
+}
+
+static inline ssize_t os_readlinkat(int dir, const char *path, char *buf, size_t size)
+{
+	return OS_CALL(readlinkat)(dir, path, buf, size);
 }
 
 static inline int os_mkdir(const char *path, mode_t mode)

@@ -220,6 +220,17 @@ static void note_tell(struct notes *t, const char *text, const struct recorder_o
 		o->say("note: %s", text);
 }
 
+/* A note that is a link. Returns its length with an end of line, or -1. */
+static ssize_t note_linked(int dir, const char *name, char text[NOTE_BYTES])
+{
+	const ssize_t n = os_readlinkat(dir, name, text, NOTE_BYTES - 1);
+
+	if (n < 0)
+		return -1;
+	text[n] = '\n';
+	return n + 1;
+}
+
 /* SPEC spur/note */
 void session_notes(const struct session *s, const struct recorder_options *o)
 {
@@ -237,7 +248,8 @@ void session_notes(const struct session *s, const struct recorder_options *o)
 			continue;
 		fd = os_openat(dirfd(dir), e->d_name,
 			       O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
-		n = fd < 0 ? -1 : os_read(fd, text, NOTE_BYTES);
+		n = fd < 0 ? note_linked(dirfd(dir), e->d_name, text)
+			   : os_read(fd, text, NOTE_BYTES);
 		text[n < 0 ? 0 : n] = '\0';
 		for (line = text; (end = strchr(line, '\n')); line = end + 1) {
 			*end = '\0';
