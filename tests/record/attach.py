@@ -71,6 +71,18 @@ class Program:
         while self.facts() != before and time.monotonic() < until:
             time.sleep(0.05)
 
+    def facts_of_waiting(self, before):
+        """
+        What must be as it was at once, and the signals that threads have blocked. The kernel unblocks those that a thread
+        waits for in sigtimedwait(), which goes on, after the thread was stopped, when it gets a CPU.
+        """
+        until = time.monotonic() + PATIENCE
+        first = after = self.facts()
+        while after != before and time.monotonic() < until:
+            time.sleep(0.01)
+            after = self.facts()
+        return {**first, **{key: value for key, value in after.items() if key[-1] == "SigBlk"}}
+
     def threads(self):
         return os.listdir(f"/proc/{self.pid}/task")
 
@@ -249,7 +261,7 @@ def main():
                 continue
             if end == "one":
                 program.wait_for(before)
-            after = program.facts()
+            after = program.facts_of_waiting(before)
             if before != after:
                 print(program.end()[0])
             compare(before, after)
