@@ -345,7 +345,11 @@ CORE void core_rest_lost(void);
 CORE void core_threads_init(void);
 /* Ends the chunk of the calling thread, which stays mapped. Called with the lock. */
 CORE void core_thread_close(void);
-/* In the child of fork(): no thread but this one, which has no chunk. */
+/*
+ * In the child of fork(): no thread but this one, which has no chunk. The lock is free, and the
+ * thread busy: what a signal handler records is lost until core_leave(), else it would go into the
+ * parent's file.
+ */
 CORE void core_threads_forget(void);
 
 /* --- keep.c: snapshots of rings --- */

@@ -169,34 +169,9 @@ static inline uint64_t seam_tsc(void)
 
 /* --- the system: results and errno as those of the functions with these names --- */
 
-static inline int seam_open(const char *path, int flags, mode_t mode)
-{
-	return open(path, flags, mode);
-}
-
-static inline void seam_close(int fd)
-{
-	close(fd);
-}
-
-static inline ssize_t seam_read(int fd, void *to, size_t size)
-{
-	return read(fd, to, size);
-}
-
-static inline ssize_t seam_write(int fd, const void *from, size_t size)
-{
-	return write(fd, from, size);
-}
-
 static inline ssize_t seam_readlink(const char *path, char *to, size_t size)
 {
 	return readlink(path, to, size);
-}
-
-static inline int seam_mkdir(const char *path, mode_t mode)
-{
-	return mkdir(path, mode);
 }
 
 /*
@@ -282,11 +257,17 @@ static inline void *seam_map(int fd, uint64_t off, size_t size, bool touch)
 	return p;
 }
 
+/* Private memory of zeros, at `at` unless it is NULL, with more flags. Returns NULL if it fails. */
+static inline void *seam_memory(void *at, size_t size, int flags)
+{
+	return seam_mapped(seam_call(SYS_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0));
+}
+
 /* Private memory of zeros, which takes room only where it is used. Returns NULL if it fails. */
 static inline void *seam_reserve(size_t size)
 {
-	return seam_mapped(seam_call(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+	return seam_memory(NULL, size, MAP_NORESERVE);
 }
 
 static inline void seam_unmap(void *p, size_t size)
@@ -307,10 +288,43 @@ static inline int seam_identity(int fd, uint64_t id[2])
 	return 0;
 }
 
-/* Opens an existing file. Returns a negative errno if it fails. */
-static inline int seam_reopen(const char *path)
+/*
+ * These five have results and errno as the functions of these names. A program may have functions
+ * of its own with these names, whose calls are recorded: they would come in the middle of what the
+ * library does.
+ */
+static inline long seam_result(long result)
 {
-	return (int)seam_call(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+	if (result >= 0)
+		return result;
+	errno = (int)-result;
+	return -1;
+}
+
+static inline int seam_open(const char *path, int flags, mode_t mode)
+{
+	return (int)seam_result(
+		seam_call(SYS_openat, AT_FDCWD, (long)path, flags, (long)mode, 0, 0));
+}
+
+static inline void seam_close(int fd)
+{
+	seam_result(seam_call(SYS_close, fd, 0, 0, 0, 0, 0));
+}
+
+static inline ssize_t seam_read(int fd, void *to, size_t size)
+{
+	return seam_result(seam_call(SYS_read, fd, (long)to, (long)size, 0, 0, 0));
+}
+
+static inline ssize_t seam_write(int fd, const void *from, size_t size)
+{
+	return seam_result(seam_call(SYS_write, fd, (long)from, (long)size, 0, 0, 0));
+}
+
+static inline int seam_mkdir(const char *path, mode_t mode)
+{
+	return (int)seam_result(seam_call(SYS_mkdirat, AT_FDCWD, (long)path, (long)mode, 0, 0, 0));
 }
 
 /* As close(), without errno. */
@@ -325,14 +339,25 @@ static inline int seam_move(int fd)
 	static const int least[] = { 1000, 200 };
 
 	for (int i = 0; i < 2; i++) {
-		const int moved = fcntl(fd, F_DUPFD_CLOEXEC, least[i]);
+		const long moved = seam_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, least[i], 0, 0, 0);
 
 		if (moved >= 0) {
-			close(fd);
-			return moved;
+			seam_shut(fd);
+			return (int)moved;
 		}
 	}
 	return fd;
+}
+
+/*
+ * Opens an existing file. Returns a negative errno if it fails. The program may open files at the
+ * same time, and count on the least number that is free.
+ */
+static inline int seam_reopen(const char *path)
+{
+	const long fd = seam_call(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+
+	return fd < 0 ? (int)fd : seam_move((int)fd);
 }
 
 /* No access to these bytes. */

@@ -667,8 +667,9 @@ void core_threads_forget(void)
 {
 	struct core_thread *const own = &core_own;
 
+	own->busy = true;
+	seam_fence();
 	seam_store32(&lock, LOCK_FREE);
-	own->busy = false;
 	core_threads = NULL;
 	own->listed = false;
 	own->session = 0;

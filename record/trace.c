@@ -25,6 +25,7 @@ static void fork_child(void)
 	int why = 0;
 
 	core_threads_forget();
+	core_lock();
 	core_helper_forget();
 	core_users = 0;
 	if (was_on) {
@@ -32,14 +33,13 @@ static void fork_child(void)
 			seam_close(core_session.fd);
 		seam_unmap(core_session.head, SPB_HEADER);
 		core_session = (struct core_session){ .fd = -1 };
-		core_enter();
 		core_switch();
 		if (core_system_over(false) || (why = core_session_begin()))
 			core_system_watch();
 		else if (core_system_joined())
 			core_helper_start();
-		core_leave();
 	}
+	core_leave();
 	if (core_forked)
 		core_forked(why);
 }

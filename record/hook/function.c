@@ -23,14 +23,6 @@ static struct {
 } ranges[RANGES];
 static uint32_t nranges;
 
-static void *memory_map(size_t size)
-{
-	void *const p =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 const struct hook_function *hook_function(uint32_t number)
 {
 	const struct hook_function **const b =
@@ -47,7 +39,7 @@ static bool function_set(uint32_t number, const struct hook_function *f)
 	const struct hook_function **b = *slot;
 
 	if (!b) {
-		b = memory_map(BLOCK * sizeof(*b));
+		b = seam_memory(NULL, BLOCK * sizeof(*b), 0);
 		if (!b)
 			return false;
 		__atomic_store_n(slot, b, __ATOMIC_RELEASE);
@@ -109,7 +101,8 @@ uint32_t hook_functions_add(const struct plan_head *p, uint64_t shift, uint32_t 
 		(const struct plan_arg *)(const void *)((const char *)p + p->args);
 	const struct plan_condition *const conditions =
 		(const struct plan_condition *)(const void *)((const char *)p + p->conditions);
-	struct hook_function *const h = memory_map((p->nfunctions + 1) * sizeof(*h));
+	struct hook_function *const h =
+		seam_memory(NULL, (p->nfunctions + 1) * sizeof(*h), 0);
 	const uint32_t first = h ? core_function_numbers(p->nfunctions) : 0;
 
 	for (uint32_t i = 0; first && i < p->nfunctions; i++) {
@@ -160,7 +153,8 @@ bool hook_list_add(uint64_t address, uint32_t number)
 {
 	if (!hook_list || 2 * hook_list->used >= hook_list->mask) {
 		const uint64_t n = hook_list ? 2 * (hook_list->mask + 1) : BLOCK;
-		struct list *const l = memory_map(sizeof(*l) + n * sizeof(l->items[0]));
+		struct list *const l =
+			seam_memory(NULL, sizeof(*l) + n * sizeof(l->items[0]), 0);
 
 		if (!l)
 			return false;

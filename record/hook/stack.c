@@ -50,7 +50,10 @@ void hook_signals_restore(uint64_t before)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
 }
 
-/* Called with signals blocked. */
+/*
+ * Called with signals blocked. Nothing is called with the lock that a program may have a function
+ * of its own for, as mmap(): calls of that may be recorded, and would come back here.
+ */
 static void lists_lock(void)
 {
 	while (!seam_cas32(&lock, 0, 1))
@@ -69,8 +72,8 @@ static void *piece_new(size_t size)
 	char *p;
 
 	if ((size_t)(end - at) < size) {
-		p = mmap(NULL, PIECES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p == MAP_FAILED)
+		p = seam_memory(NULL, PIECES, 0);
+		if (!p)
 			return NULL;
 		at = p;
 		end = p + PIECES;
@@ -93,9 +96,7 @@ static bool mirror_map(uint64_t low, uint64_t high)
 			return (low >= r->low || mirror_map(low, r->low)) &&
 			       (high <= r->high || mirror_map(r->high, high));
 	r = piece_new(sizeof(*r));
-	if (!r || mmap(to, high - low, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-		       0) != to)
+	if (!r || seam_memory(to, high - low, MAP_NORESERVE | MAP_FIXED_NOREPLACE) != to)
 		return false;
 	*r = (struct range){ mirrors, low, high };
 	mirrors = r;
@@ -130,14 +131,14 @@ static void slow_memory_map(struct hook_thread *t, const struct hook_stack *of)
 	const uint64_t size = wanted < SLOW_LEAST ? SLOW_LEAST :
 			      wanted > SLOW_MOST  ? SLOW_MOST :
 						    wanted;
-	char *const p = mmap(NULL, size + 2 * PAGE, PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	char *const p = seam_memory(NULL, size + 2 * PAGE, MAP_NORESERVE | MAP_STACK);
 
 	t->slow_memory = (char *)t;
-	if (p == MAP_FAILED)
+	if (!p)
 		return;
-	if (mprotect(p + PAGE, size, PROT_READ | PROT_WRITE)) {
-		munmap(p, size + 2 * PAGE);
+	if (seam_call(SYS_mprotect, (long)p, PAGE, PROT_NONE, 0, 0, 0) ||
+	    seam_call(SYS_mprotect, (long)(p + PAGE + size), PAGE, PROT_NONE, 0, 0, 0)) {
+		seam_unmap(p, size + 2 * PAGE);
 		return;
 	}
 	t->slow_size = size;
@@ -206,7 +207,7 @@ static uint64_t main_low(uint64_t low, uint64_t high)
 	struct rlimit r;
 	uint64_t most = UINT64_C(8) << 20;
 
-	if (getrlimit(RLIMIT_STACK, &r) == 0)
+	if (seam_call(SYS_getrlimit, RLIMIT_STACK, (long)&r, 0, 0, 0, 0) == 0)
 		most = r.rlim_cur < STACK_MOST ? r.rlim_cur : STACK_MOST;
 	most &= ~(uint64_t)(PAGE - 1);
 	return high - low < most ? high - most : low;
@@ -246,10 +247,9 @@ static void calls_clear(struct hook_call *from, const struct hook_call *to)
 static bool calls_map(struct hook_stack *s)
 {
 	struct hook_call *const p =
-		mmap(NULL, CALLS_FIRST * sizeof(*s->base), PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		seam_memory(NULL, CALLS_FIRST * sizeof(*s->base), MAP_NORESERVE);
 
-	if (p == MAP_FAILED)
+	if (!p)
 		return false;
 	s->base = s->top = p + 1;
 	s->limit = p + CALLS_FIRST;
@@ -522,8 +522,9 @@ static void grow(void *arg)
 	if (have >= CALLS_MOST)
 		return;
 	before = hook_signals_block();
-	p = mremap(s->base - 1, have * sizeof(*p), 4 * have * sizeof(*p), MREMAP_MAYMOVE);
-	if (p != MAP_FAILED) {
+	p = seam_mapped(seam_call(SYS_mremap, (long)(s->base - 1), (long)(have * sizeof(*p)),
+				  (long)(4 * have * sizeof(*p)), MREMAP_MAYMOVE, 0, 0));
+	if (p) {
 		s->base = p + 1;
 		s->limit = t->limit = p + 4 * have;
 		t->top = s->base + used;
@@ -579,7 +580,7 @@ void hook_stack_drop(struct hook_thread *t)
 		}
 	lists_unlock();
 	if (has_slow_memory(t))
-		munmap(t->slow_memory - PAGE, t->slow_size + 2 * PAGE);
+		seam_unmap(t->slow_memory - PAGE, t->slow_size + 2 * PAGE);
 	t->slow_memory = t->slow_stack = NULL;
 	hook_signals_restore(before);
 }
