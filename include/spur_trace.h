@@ -73,7 +73,7 @@ int spur_trace_start_with(const char *path, const struct spur_trace_options *opt
  * own. Returns 0 or an errno: ENODATA if no recording is under way. May be called in signal
  * handlers, also of a crash. The variable SPUR_TRACE_DUMP lists signals, separated by commas (USR1,
  * SEGV), at which the library does so by itself, into NAME.1, NAME.2 and so on beside the recording
- * NAME.
+ * NAME. A program that sets up such a signal in main() or later replaces that.
  */
 int spur_trace_dump(const char *path);
 /*
