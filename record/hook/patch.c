@@ -190,6 +190,17 @@ static uint64_t slot_target(const struct patch *c, uint64_t value, const char *n
 	return hook_symbol ? hook_symbol(c->m->path, name) : 0;
 }
 
+/*
+ * Where the library is linked into a program, its own calls go through the same slots: a hook would
+ * come back to itself.
+ */
+static bool has_library(const struct hook_module *m)
+{
+	const uint64_t here = (uint64_t)(uintptr_t)&has_library;
+
+	return here >= m->first && here < m->end;
+}
+
 /* The thunk for a slot, or 0. */
 static uint64_t slot_thunk(struct patch *c, const struct plan_point *q, uint8_t *at)
 {
@@ -198,7 +209,7 @@ static uint64_t slot_thunk(struct patch *c, const struct plan_point *q, uint8_t 
 	uint64_t target;
 
 	if (!f->name || q->size != sizeof(target) || (uint64_t)at % sizeof(target) ||
-	    is_untouchable(name))
+	    is_untouchable(name) || has_library(c->m))
 		return 0;
 	target = slot_target(c, *(uint64_t *)(void *)at, name);
 	if (!target || hook_is_own(target))
