@@ -21,7 +21,15 @@
 #include "sim/record/scenario.h"
 #include "spur_trace.h"
 
-enum { WRITERS = 3, OTHERS_OF = 4, STATES_MOST = 20000000, STATES_SOME = 2000 };
+enum {
+	WRITERS = 3,
+	OTHERS_OF = 4,
+	SESSION_STEPS = 2,
+	STATES_MOST = 20000000,
+	STATES_SOME = 2000,
+	STATES_OF_EACH = 1000000,
+	EACH_WAY = 20, /* mutants */
+};
 
 /* A writer: pages that it has filled, whether it has begun another one, and events to come. */
 struct writer {
@@ -50,6 +58,10 @@ struct writer {
 	{                   \
 		2, false, 1 \
 	} /* it starts the helper */
+#define AT_RING_END         \
+	{                   \
+		4, false, 1 \
+	} /* of two chunks: it uses the first one again */
 #define WITH_HELPER         \
 	{                   \
 		4, false, 1 \
@@ -61,9 +73,13 @@ struct plan {
 	unsigned handlers; /* of the first writer */
 	bool ends; /* another thread ends the recording */
 	bool again; /* and starts another one */
-	bool apart; /* see explore.h */
+	bool apart, waits_at_once; /* see explore.h */
 	bool starts; /* the first thread starts the recording, and is the only one */
+	unsigned sessions; /* another process begins and ends these: they start the recording */
+	bool no_helper; /* of a session */
+	bool killed; /* the first one does not end, but is killed */
 	bool dumps, handler_dumps; /* another thread dumps, or the handler does */
+	bool snapshots; /* another process takes a snapshot */
 	unsigned mode; /* enum spur_trace_mode */
 	bool strings, ticks; /* events have strings by their ids, or no arguments */
 	int no_room; /* how many allocations fail */
@@ -121,6 +137,33 @@ static const struct plan plans[] = {
 	  .mode = SPUR_TRACE_ONESHOT,
 	  .dumps = true,
 	  .apart = true },
+	{ .name = "ring", .writers = { AT_RING_END }, .mode = SPUR_TRACE_RING },
+	{ .name = "ring, handler",
+	  .writers = { AT_RING_END },
+	  .handlers = 1,
+	  .mode = SPUR_TRACE_RING,
+	  .apart = true },
+	{ .name = "ring, end",
+	  .writers = { AT_RING_END },
+	  .ends = true,
+	  .mode = SPUR_TRACE_RING,
+	  .apart = true },
+	{ .name = "ring, dump",
+	  .writers = { AT_RING_END },
+	  .dumps = true,
+	  .mode = SPUR_TRACE_RING,
+	  .apart = true },
+	{ .name = "page end, snapshot",
+	  .writers = { AT_PAGE_END },
+	  .snapshots = true,
+	  .apart = true },
+	{ .name = "session", .writers = { COLD }, .sessions = 1, .no_helper = true, .apart = true },
+	{ .name = "session, killed",
+	  .writers = { COLD },
+	  .sessions = 1,
+	  .killed = true,
+	  .no_helper = true,
+	  .apart = true },
 	/* The last one, as mutants are looked for in all of it. */
 	{ .name = "another point, end and start",
 	  .writers = { WARM },
@@ -154,6 +197,17 @@ static const struct plan long_plans[] = {
 	  .apart = true },
 	{ .name = "helper, helper", .writers = { WITH_HELPER, WITH_HELPER }, .apart = true },
 	{ .name = "chunk end, warm", .writers = { AT_CHUNK_END, WARM }, .apart = true },
+	{ .name = "warm, snapshot", .writers = { WARM }, .snapshots = true, .apart = true },
+	{ .name = "ring, snapshot",
+	  .writers = { AT_RING_END },
+	  .snapshots = true,
+	  .mode = SPUR_TRACE_RING,
+	  .apart = true },
+	{ .name = "cold, cold, handler",
+	  .writers = { COLD, COLD },
+	  .handlers = 1,
+	  .apart = true,
+	  .waits_at_once = true },
 };
 
 static const struct plan *now;
@@ -161,13 +215,19 @@ static enum sim_mutant mutant;
 
 static void begin(void)
 {
-	struct scenario s = {
-		.chunks = 2, .mode = now->mode, .strings = now->strings, .ticks = now->ticks
-	};
+	struct scenario s = { .chunks = 2,
+			      .mode = now->mode,
+			      .strings = now->strings,
+			      .ticks = now->ticks,
+			      .no_helper = now->no_helper,
+			      .sessions = now->sessions,
+			      .session_steps = SESSION_STEPS,
+			      .kills_session = now->killed };
 	const struct sim_options o = { .mutant = mutant,
 				       .full_at = SIM_NEVER,
 				       .map_fails_at = SIM_NEVER,
 				       .handlers_most = now->handlers,
+				       .coarse = now->mode == SPUR_TRACE_RING,
 				       .exact = true };
 	unsigned n = 0;
 
@@ -181,7 +241,9 @@ static void begin(void)
 	law_begin(now->mode == SPUR_TRACE_RING);
 	sim_on_dump(check_dump);
 	scenario_set(&s);
-	sim_thread_add(now->starts ? scenario_gated_first : scenario_start,
+	sim_thread_add(now->starts     ? scenario_gated_first
+		       : now->sessions ? scenario_find
+				       : scenario_start,
 		       now->starts && now->handlers ? scenario_one : NULL);
 	if (sim_run())
 		return;
@@ -191,6 +253,10 @@ static void begin(void)
 								    : scenario_one);
 	if (now->dumps)
 		sim_thread_add(scenario_gated_dump, NULL);
+	if (now->snapshots)
+		sim_thread_add(scenario_gated_snapshot, NULL);
+	if (now->sessions)
+		sim_thread_add(scenario_gated_session, NULL);
 	if (now->ends)
 		sim_thread_add(now->again ? scenario_gated_switcher : scenario_ender, NULL);
 	sim_run();
@@ -232,6 +298,7 @@ static const char *explore_plan(const struct plan *p, bool every_step, uint64_t 
 				       .end = end,
 				       .every_step = every_step,
 				       .apart = p->apart,
+				       .waits_at_once = p->waits_at_once,
 				       .states_most = most };
 
 	now = p;
@@ -275,22 +342,53 @@ static void test_some_orders(void **state)
 		try_some(&plans[i]);
 }
 
-static void test_orders(void **state)
+/* Tries the plans, or only the one that the environment names. */
+static void try_each(const struct plan *list, size_t n)
 {
+	const char *const only = getenv("SPUR_SIM_PLAN");
 	struct explored found;
 
+	for (size_t i = 0; i < n; i++)
+		if (!only || strcmp(list[i].name, only) == 0)
+			try(&list[i], false, &found);
+}
+
+static void test_orders(void **state)
+{
 	(void)state;
-	for (size_t i = 0; i < sizeof(plans) / sizeof(*plans); i++)
-		try(&plans[i], false, &found);
+	try_each(plans, sizeof(plans) / sizeof(*plans));
 }
 
 static void test_long_orders(void **state)
 {
-	struct explored found;
+	(void)state;
+	try_each(long_plans, sizeof(long_plans) / sizeof(*long_plans));
+}
+
+/* Both ways through the same plan have the same ends, and the first one has fewer states. */
+static void compare(const struct explored *fewer, const struct explored *all)
+{
+	assert_true(all->states > fewer->states);
+	assert_int_equal(all->ends, fewer->ends);
+	assert_true(all->ends_sum == fewer->ends_sum);
+}
+
+/* A wait for the lock changes nothing but the lock: without its steps all ends are the same. */
+static void test_waits(void **state)
+{
+	static struct plan two[] = {
+		{ .name = "warm, cold", .writers = { WARM, COLD } },
+		{ .name = "warm, end", .writers = { WARM }, .ends = true },
+	};
+	struct explored fewer, all;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(long_plans) / sizeof(*long_plans); i++)
-		try(&long_plans[i], false, &found);
+	for (size_t i = 0; i < sizeof(two) / sizeof(*two); i++) {
+		try(&two[i], false, &all);
+		two[i].waits_at_once = true;
+		try(&two[i], false, &fewer);
+		compare(&fewer, &all);
+	}
 }
 
 /* What no other thread can see needs no choice: with one before each step all ends are the same. */
@@ -306,25 +404,32 @@ static void test_every_step(void **state)
 	for (size_t i = 0; i < sizeof(two) / sizeof(*two); i++) {
 		try(&two[i], false, &fewer);
 		try(&two[i], true, &all);
-		assert_true(all.states > fewer.states);
-		assert_int_equal(all.ends, fewer.ends);
-		assert_true(all.ends_sum == fewer.ends_sum);
+		compare(&fewer, &all);
 	}
 }
 
-/* Returns what the law says of the mutant, or NULL; *where gets the plan. */
+/*
+ * Returns what the law says of the mutant, or NULL; *where gets the plan. Most are found by a few
+ * states of some plan.
+ */
 static const char *mutant_find(const struct plan **where)
 {
-	static const uint64_t most = 6000; /* of each plan but the last one: they suffice */
+	static const uint64_t most[] = { 500, 6000 }; /* of each plan but the last one at last */
 	static const size_t n = sizeof(plans) / sizeof(*plans);
 	const char *wrong = NULL;
 	struct explored found;
 
-	for (size_t i = 0; !wrong && i < n; i++) {
-		*where = &plans[i];
-		wrong = explore_plan(*where, false, i + 1 < n ? most : 0, &found);
+	for (size_t k = 0; !wrong && k < 2 * n; k++) {
+		*where = &plans[k % n];
+		wrong = explore_plan(*where, false, k + 1 < 2 * n ? most[k / n] : 0, &found);
 	}
 	return wrong;
+}
+
+/* Seeds find these: plans would need one more thread, or an event behind the session's begin. */
+static bool is_for_seeds(void)
+{
+	return mutant == SIM_NUMBER_REUSED || mutant == SIM_BOARD_ON_FIRST;
 }
 
 static void test_mutants(void **state)
@@ -340,9 +445,7 @@ static void test_mutants(void **state)
 		const struct plan *where;
 		const char *wrong;
 
-		/* No plan has a session, or a ring: test_record_sim finds these, by seeds. */
-		if (mutant == SIM_DUMP_REUSE_IGNORED || mutant == SIM_BOARD_ON_FIRST ||
-		    mutant == SIM_BOARD_KEPT)
+		if (is_for_seeds())
 			continue;
 		wrong = mutant_find(&where);
 		if (!wrong)
@@ -352,19 +455,58 @@ static void test_mutants(void **state)
 	mutant = SIM_NONE;
 }
 
+/*
+ * Most mutants are also found where others go on before each step, and where they do so as seldom
+ * as explore.h allows; dumps have too many steps for that.
+ */
+static void test_mutants_each_way(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	for (mutant = SIM_NONE + 1; mutant < SIM_MUTANT_COUNT; mutant++) {
+		const struct plan *where;
+		struct plan fewest;
+		struct explored found;
+
+		if (is_for_seeds())
+			continue;
+		assert_non_null(mutant_find(&where));
+		fewest = *where;
+		fewest.apart = true;
+		/* All that is behind the lock relies on it. */
+		fewest.waits_at_once = mutant != SIM_LOCK_MISSING;
+		n += explore_plan(where, true, STATES_OF_EACH, &found) &&
+		     explore_plan(&fewest, false, STATES_OF_EACH, &found);
+	}
+	mutant = SIM_NONE;
+	print_message("%u mutants are found each way\n", n);
+	assert_true(n >= EACH_WAY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_every_step),
 		cmocka_unit_test(test_mutants),
 	};
-	const struct CMUnitTest long_tests[] = { cmocka_unit_test(test_long_orders) };
+	const struct CMUnitTest long_tests[] = {
+		cmocka_unit_test(test_long_orders),
+		cmocka_unit_test(test_mutants_each_way),
+	};
+	const struct CMUnitTest named_tests[] = {
+		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_long_orders),
+	};
 	const struct CMUnitTest some_tests[] = { cmocka_unit_test(test_some_orders) };
 	const char *const sanitized = getenv("SANITIZED");
 	int failed;
 
-	if (getenv("SPUR_SIM_ORDERS"))
+	if (getenv("SPUR_SIM_PLAN"))
+		failed = cmocka_run_group_tests(named_tests, NULL, NULL);
+	else if (getenv("SPUR_SIM_ORDERS"))
 		failed = cmocka_run_group_tests(long_tests, NULL, NULL);
 	else if (sanitized && *sanitized)
 		failed = cmocka_run_group_tests(some_tests, NULL, NULL);

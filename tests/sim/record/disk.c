@@ -92,6 +92,12 @@ bool disk_has(const void *p, size_t *file_off)
 	return true;
 }
 
+bool disk_is_shown(const void *p)
+{
+	return disk_has(p, NULL) &&
+	       !files[(size_t)((const uint8_t *)p - bytes[0]) / SIM_FILE_MOST].dump;
+}
+
 void disk_check(const void *p, size_t size)
 {
 	size_t off;
@@ -410,7 +416,7 @@ int sim_allocate(int fd, uint64_t off, uint64_t size)
 
 void sim_punch(int fd, uint64_t off, uint64_t size)
 {
-	sim_step_seen();
+	sim_step_at(bytes[fd - FIRST_FD] + off, (size_t)size, true);
 	track_before(bytes[fd - FIRST_FD] + off, (size_t)size);
 	memset(bytes[fd - FIRST_FD] + off, 0, (size_t)size);
 	track_after(bytes[fd - FIRST_FD] + off, (size_t)size);
@@ -524,7 +530,9 @@ long sim_pread(int fd, void *to, size_t size, uint64_t off)
 	const size_t end = fd < FIRST_FD ? 0 : disk_size(fd),
 		     there = end > off ? end - (size_t)off : 0, n = size < there ? size : there;
 	/* Where all orders are tried, the words are seen for which threads race. */
-	const size_t piece = sim.options.explores ? SIM_WORD : PIECE;
+	const size_t piece = !sim.options.explores ? PIECE
+			     : sim.options.coarse  ? SIM_SECTOR
+						   : SIM_WORD;
 
 	sim_step();
 	if (fd < FIRST_FD)

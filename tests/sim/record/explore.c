@@ -140,7 +140,7 @@ enum explore_sight explore_sight(const void *p, size_t size, bool write)
 {
 	enum explore_sight sight = EXPLORE_NONE;
 
-	const bool stores = p && write && disk_has(p, NULL);
+	const bool stores = p && write && disk_is_shown(p);
 
 	if (plan->every_step || (stores && !plan->apart))
 		return EXPLORE_ALL;
@@ -317,7 +317,9 @@ static uint64_t memory_hash(void)
 
 static uint64_t state_hash(void)
 {
-	uint64_t hash = memory_hash() + sim.current * CHOICES + sim.sight;
+	/* Which thread ran last matters only before a step that none but its handlers can see. */
+	uint64_t hash =
+		memory_hash() + sim.sight + (sim.sight == EXPLORE_OWN ? sim.current * CHOICES : 0);
 
 	for (unsigned i = 0; i < SIM_THREADS; i++) {
 		const struct thread *const t = &sim.threads[i];
@@ -334,13 +336,22 @@ static uint64_t state_hash(void)
 
 /* --- what comes next --- */
 
+/* The helper gives up where it finds the lock taken. */
+static bool is_locked_out(const struct thread *t)
+{
+	const uint32_t *const lock = t->contexts[t->depth].wants;
+
+	return plan->waits_at_once && lock && *lock && !t->id;
+}
+
 static unsigned choices_waiting(struct choice *list, unsigned n, bool timed)
 {
 	for (unsigned k = 0; k < SIM_THREADS; k++) {
 		const unsigned i = (sim.current + k) % SIM_THREADS;
 		const struct thread *const t = &sim.threads[i];
 
-		if (t->exists && !t->ended && (timed ? t->spins && t->timed : !t->spins))
+		if (t->exists && !t->ended && !is_locked_out(t) &&
+		    (timed ? t->spins && t->timed : !t->spins))
 			list[n++] = (struct choice){ i, false };
 	}
 	return n;

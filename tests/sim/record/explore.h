@@ -33,6 +33,11 @@ struct exploration {
 	 * not with every other place at which another thread may be.
 	 */
 	bool apart;
+	/*
+	 * A thread that needs the lock goes on when that is free, by one step: the steps of a wait,
+	 * which change nothing but the lock, are left out.
+	 */
+	bool waits_at_once;
 	uint64_t states_most; /* gives up there; 0: no limit */
 };
 

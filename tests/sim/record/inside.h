@@ -10,8 +10,8 @@ enum { SIM_WORD = 8, SIM_LATE = 8, SIM_LATE_BYTES = 512, SIM_STACK = 64 << 10 };
 
 /* Of struct core_thread; defined where that is known. */
 extern const size_t sim_busy_at, sim_lost_at, sim_pinned_at;
-/* The library's core_users and core_words. */
-extern const void *const sim_users;
+/* The library's core_users, the recording's number, and core_words. */
+extern const void *const sim_users, *const sim_number;
 extern char *const sim_point_words;
 /* True if it is a word of the points, while the process looks at the board instead. */
 bool sim_is_mirrored(const void *p);
@@ -36,6 +36,7 @@ struct context {
 	const void *read_to; /* of mutants: where the last page went that was read for a dump */
 	uint64_t read_off; /* from where that was */
 	char head[16]; /* of the chunk that is read for a dump */
+	const uint32_t *wants; /* the lock, if it takes that next */
 	bool took; /* room within a page, for the event that is being recorded */
 	char old[16]; /* what was there */
 	struct late *late; /* SIM_LATE of them */

@@ -422,6 +422,7 @@ static void context_make(struct context *c, void (*body)(void))
 	c->ended = false;
 	c->pending = NULL;
 	c->took = false;
+	c->wants = NULL;
 	c->nlate = 0;
 	c->dump = c->dumped = 0;
 	c->read_to = NULL;

@@ -62,6 +62,9 @@ enum {
 	X(DUMP_OPEN_SKIPPED, "a dump leaves out chunks that are not full")                     \
 	X(DUMP_LOST_SKIPPED, "a dump does not say what the header says was lost")              \
 	X(DUMP_READ_ONCE, "a dump reads each page once")                                       \
+	X(WIPE_SKIPPED, "a chunk is used again as it is")                                      \
+	X(WIPE_NUMBERED, "a chunk that is used again keeps its number while it is wiped")      \
+	X(NUMBER_REUSED, "a recording has the number of the one before")                       \
 	X(DUMP_REUSE_IGNORED, "a dump keeps chunks that were used again meanwhile")            \
 	X(DUMP_DESCRIPTORS_FIRST, "a dump copies descriptors before records")                  \
 	X(BOARD_ON_FIRST, "a session is on before the board says which")                       \
@@ -89,6 +92,7 @@ struct sim_options {
 	bool exact;
 	uint64_t switch_at, handler_at;
 	bool explores; /* explore.h says what comes next */
+	bool coarse; /* then a file is read by sectors, and a chunk is wiped by pages */
 	int full_at; /* the number of the allocation from which on the disk is full, or SIM_NEVER */
 	int full_for; /* how many fail */
 	int map_fails_at, map_fails_for; /* the same of mappings */
@@ -234,6 +238,8 @@ void disk_begin(void);
 void disk_fork(unsigned from, unsigned to);
 /* True if the byte belongs to a file; then *in_head gets its offset in its chunk, or header. */
 bool disk_has(const void *p, size_t *file_off);
+/* True if it belongs to the file of a recording, which a crash shows: not the board, or a dump. */
+bool disk_is_shown(const void *p);
 /* Fails unless the process has these bytes mapped, and the file has them. */
 void disk_check(const void *p, size_t size);
 /* Notes a store into a file: what was there, and what is there. */

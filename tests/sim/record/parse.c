@@ -16,6 +16,7 @@ enum {
 	SITES = 16,
 	STRINGS = 16,
 	RECORDS = 4096,
+	THREADS = 64,
 };
 
 struct record {
@@ -33,6 +34,7 @@ static struct {
 static size_t nstrings;
 static struct record records[RECORDS];
 static size_t nrecords;
+static uint64_t tids[THREADS]; /* of the threads with these numbers; 0: not known yet */
 
 static uint64_t number(const uint8_t *p, unsigned size)
 {
@@ -172,7 +174,13 @@ static void page_records(const uint8_t *chunk, size_t at, size_t end, uint64_t *
 static void chunk_records(const uint8_t *chunk, size_t chunk_size)
 {
 	uint64_t time = number(chunk + 24, 8);
+	const uint64_t tid = number(chunk + 16, 4), thread = number(chunk + 20, 4);
 
+	/* SPEC spur/thread */
+	if (!thread || thread >= THREADS || (tids[thread] && tids[thread] != tid))
+		law_read_damage();
+	else
+		tids[thread] = tid;
 	law_read_lost(number(chunk + 56, 8));
 	for (size_t page = 0; page < chunk_size; page += PAGE)
 		page_records(chunk, page ? page : HEAD, page + PAGE, &time);
@@ -253,6 +261,7 @@ void parse(const uint8_t *file, size_t size)
 	const size_t chunk_size = size >= HEADER ? number(file + 8, 4) : 0;
 
 	memset(names, 0, sizeof(names));
+	memset(tids, 0, sizeof(tids));
 	nrecords = nstrings = 0;
 	if (size < HEADER || memcmp(file, "SPURSPB1", 8) != 0)
 		return;

@@ -11,7 +11,7 @@
 const size_t sim_busy_at = offsetof(struct core_thread, busy);
 const size_t sim_lost_at = offsetof(struct core_thread, lost);
 const size_t sim_pinned_at = offsetof(struct core_thread, npinned);
-const void *const sim_users = &core_users;
+const void *const sim_users = &core_users, *const sim_number = &core_session.number;
 char *const sim_point_words = (char *)core_words;
 
 _Static_assert(SIM_TLS_OWN + sizeof(struct core_thread) <= SIM_TLS, "SIM_TLS is too small");
@@ -237,6 +237,7 @@ void scenario_dump(void)
 
 void scenario_find(void)
 {
+	core_helper_unwanted = now.no_helper;
 	core_enter();
 	core_system_find();
 	core_leave();
@@ -315,6 +316,12 @@ void scenario_session(void)
 	}
 }
 
+void scenario_gated_session(void)
+{
+	sim_gate();
+	scenario_session();
+}
+
 void scenario_snapshot(void)
 {
 	const bool on = seam_load(&core_session.number);
@@ -327,6 +334,12 @@ void scenario_snapshot(void)
 	n = law_dump(scenario_lost);
 	sim_snapshot(fd);
 	sim_dumped(n);
+}
+
+void scenario_gated_snapshot(void)
+{
+	sim_gate();
+	scenario_snapshot();
 }
 
 void scenario_gated_dump(void)

@@ -21,6 +21,7 @@ struct scenario {
 	/* Sessions, how long each is, and whether the first or the second one is killed (1, 0). */
 	unsigned sessions, session_steps, kills_session;
 	unsigned chunks; /* of a ring for each thread, or of a oneshot */
+	bool no_helper; /* of a session, which threads then leave themselves */
 };
 void scenario_set(const struct scenario *s);
 
@@ -40,6 +41,8 @@ void scenario_dump(void); /* dumps the recording; as a handler too */
 void scenario_gated_dump(void);
 void scenario_find(void); /* looks out for sessions */
 void scenario_session(void); /* a process that begins and ends sessions */
+void scenario_gated_session(void);
+void scenario_gated_snapshot(void);
 void scenario_snapshot(void); /* a process that takes a snapshot */
 void scenario_forker(void); /* its child records too */
 /* After all threads have ended: ends the recording. */

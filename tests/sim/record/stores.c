@@ -45,6 +45,8 @@ static bool is_skipped(const char *p, uint64_t v)
 	switch (sim.options.mutant) {
 	case SIM_SEQUENCE_SKIPPED:
 		return part == PART_CHUNK && off == SPB_SEQUENCE_AT;
+	case SIM_WIPE_NUMBERED:
+		return part == PART_CHUNK && off == SPB_SEQUENCE_AT && !v;
 	case SIM_FILE_LOST_SKIPPED:
 		return part == PART_HEADER && off == SPB_LOST_AT;
 	case SIM_CHUNK_LOST_SKIPPED:
@@ -163,14 +165,14 @@ bool sim_is_mirrored(const void *p)
 
 bool sim_mirror(const void *from)
 {
-	sim_step();
+	sim_step_seen();
 	sim.mirrors[sim.process] = from;
 	return true;
 }
 
 void sim_replace(void *p, size_t size, uint32_t value)
 {
-	sim_step();
+	sim_step_seen();
 	if (sim.options.mutant == SIM_BOARD_KEPT)
 		return;
 	sim.mirrors[sim.process] = NULL;
@@ -182,7 +184,7 @@ void sim_replace(void *p, size_t size, uint32_t value)
 
 bool sim_session_alive(void)
 {
-	sim_step();
+	sim_step_seen();
 	return sim.session;
 }
 
@@ -193,6 +195,7 @@ bool sim_watches(void)
 
 void sim_session_set(bool alive)
 {
+	sim_step_seen();
 	sim.session = alive;
 }
 
@@ -261,6 +264,8 @@ void sim_store(void *p, uint64_t v, size_t size, enum sim_order order)
 		sim_fail("a store to words that are the board's");
 	if (sim.options.mutant == SIM_RELEASE_MISSING)
 		order = SIM_PLAIN;
+	if (sim.options.mutant == SIM_NUMBER_REUSED && p == sim_number && v)
+		v = 1;
 	if (sim.options.mutant != SIM_NONE && is_skipped(p, v))
 		return;
 	if (is_late_string(c, p, &v, size) && late_note(c, p, &v, size))
@@ -318,7 +323,9 @@ bool sim_cas(uint32_t *p, uint32_t from, uint32_t to)
 {
 	const bool is_lock = from == 0 && to == 1;
 
+	sim_running()->wants = is_lock ? p : NULL;
 	change_step(p, sizeof(*p));
+	sim_running()->wants = NULL;
 	if (*p != from && !(is_lock && sim.in_thread && sim.options.mutant == SIM_LOCK_MISSING))
 		return false;
 	change(p, to, sizeof(*p));
@@ -365,9 +372,24 @@ void sim_set32(uint32_t *p, uint32_t bits, bool on)
 void sim_wipe(void *p, size_t len)
 {
 	static const char zeros[SIM_CHUNK];
+	/* Where all orders are tried, words would be too many steps. */
+	const size_t piece = !sim.options.explores ? SIM_WORD
+			     : sim.options.coarse  ? SIM_PAGE
+						   : SIM_SECTOR;
+	char *to = p;
 
 	assert(len <= sizeof(zeros));
-	copy_now(p, zeros, len);
+	if (sim.in_thread && sim.options.mutant == SIM_WIPE_SKIPPED)
+		return;
+	while (len) {
+		const size_t room = piece - (uintptr_t)to % piece, n = len < room ? len : room;
+
+		sim_step_at(to, n, true);
+		for (size_t at = 0; at < n; at += SIM_WORD)
+			store_now(to + at, zeros, SIM_WORD, SIM_PLAIN);
+		to += n;
+		len -= n;
+	}
 }
 
 void sim_fence(void)

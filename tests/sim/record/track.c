@@ -31,10 +31,10 @@ static void word_flip(const char *p)
 	const size_t i = sim_word(p);
 	const uint64_t h = mix(sim_load_word(p) + mix(i + 1));
 
-	if (i < SIM_PRIVATE_WORDS)
-		now.memory ^= h;
-	else
+	if (disk_is_shown(p))
 		now.disk ^= h;
+	else
+		now.memory ^= h;
 }
 
 static char *word_of(const void *p)
