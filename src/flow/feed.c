@@ -19,6 +19,7 @@ struct feed_reader {
 	bool ended;
 	int64_t short_ns; /* of batches */
 	struct call_sink *sink; /* of batches */
+	struct tally *tally; /* of batches */
 };
 
 struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
@@ -159,6 +160,8 @@ static inline void feed_count(struct spur_trace *t, const struct batch *b)
 		bytes += b->rows[i].len;
 	if (n)
 		read_count(&t->read.passed, bytes * b->count / n);
+	if (b->counted)
+		read_count(&t->read.passed, b->counted);
 }
 
 static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
@@ -166,9 +169,11 @@ static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
 	const bool ahead = r->feed->nahead;
 	enum spur_status st;
 
-	*b = (struct batch){
-		.rows = r->rows, .cap = r->cap, .short_ns = r->short_ns, .sink = r->sink
-	};
+	*b = (struct batch){ .rows = r->rows,
+			     .cap = r->cap,
+			     .short_ns = r->short_ns,
+			     .sink = r->sink,
+			     .tally = r->tally };
 	st = feed_next(r->trace, r->feed, b);
 	feed_count(r->trace, b);
 	if (ahead)
@@ -230,6 +235,12 @@ void feed_reader_sink(struct feed_reader *r, struct call_sink *sink)
 {
 	r->sink = r->run ? NULL : sink;
 	assert(!sink || r->trace->format->sums_calls);
+}
+
+void feed_reader_tally(struct feed_reader *r, struct tally *tally)
+{
+	r->tally = r->run ? NULL : tally;
+	assert(!tally || r->trace->format->counts_rows);
 }
 
 void feed_reader_free(struct feed_reader *r)

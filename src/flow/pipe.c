@@ -56,6 +56,8 @@ static bool pipe_feed_rows(struct pipe_run *run, struct feed_reader *r, void *st
 	enum spur_status st;
 	struct marked_rows rows;
 
+	if (run->fold->tally && run->trace->format->counts_rows)
+		feed_reader_tally(r, run->fold->tally(state));
 	while (!pipe_stopped(run->opt) && !__atomic_load_n(&run->failed, __ATOMIC_RELAXED)) {
 		if (run->fold->sink && run->trace->format->sums_calls)
 			feed_reader_sink(r, run->fold->sink(state));

@@ -62,6 +62,11 @@ void feed_reader_lend(struct feed_reader *r, struct spur_event *rows, uint32_t c
  * feed_reader_next().
  */
 void feed_reader_sink(struct feed_reader *r, struct call_sink *sink);
+/*
+ * From now on rows may be counted in `tally` (model/tally.h) in place of making them, unless there
+ * is a filter; NULL: they may not.
+ */
+void feed_reader_tally(struct feed_reader *r, struct tally *tally);
 void feed_reader_free(struct feed_reader *r);
 /*
  * Reads the first row, or the next one, of a feed that no reader has begun into f->ahead; a later
@@ -122,6 +127,8 @@ struct pipe_fold {
 	 * the rows may be summed, or NULL. The function itself is NULL if they may not.
 	 */
 	struct call_sink *(*sink)(void *worker);
+	/* Returns where rows of any feed may be counted in place of rows(), or NULL; or NULL. */
+	struct tally *(*tally)(void *worker);
 	/*
 	 * With PIPE_PARTS_CALLS: makes the state of a feed's first part, to which the others are
 	 * joined in order while parts behind them are read, or of another part. Returns NULL if out

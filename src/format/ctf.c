@@ -604,6 +604,7 @@ const struct spur_format spur_format_ctf = {
 	.follows_dirs = true,
 	.open = open_trace,
 	.next = ctf_next,
+	.counts_rows = true,
 	.divide = ctf_divide,
 	.part_open = ctf_part_open,
 	.part_follows = ctf_part_follows,

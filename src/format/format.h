@@ -122,13 +122,13 @@ struct spur_format {
 	enum spur_status (*open)(struct spur_trace *t, struct source *src, struct spur_error *err);
 	/*
 	 * Fills the batch with at most `cap` next rows of the feed. Returns SPUR_OK with at least
-	 * one row, or with some summed (batch.sink), SPUR_END at the end, or SPUR_FAIL if out of
-	 * memory. On a pipe it returns the
-	 * rows that have arrived and waits only if there are no rows. Different threads may read
-	 * different feeds at once.
+	 * one row, or with some summed or counted (batch.sink, batch.tally), SPUR_END at the end,
+	 * or SPUR_FAIL if out of memory. On a pipe it returns the rows that have arrived and waits
+	 * only if there are no rows. Different threads may read different feeds at once.
 	 */
 	enum spur_status (*next)(struct spur_trace *t, struct feed *f, struct batch *b);
 	bool sums_calls; /* next() may sum calls into a batch's sink */
+	bool counts_rows; /* next() may count rows into a batch's tally */
 	/* Makes next() return the feed's first row again. NULL: the format cannot. */
 	void (*rewind)(struct spur_trace *t, struct feed *f);
 	/*

@@ -17,6 +17,7 @@ static_assert(SPUR_F_DEPTH + SPUR_F_IMPLIED + SPUR_F_ORPHAN + SPUR_F_OUT + SPUR_
 enum { BATCH_ROWS = 512 };
 
 struct call_sink; /* sink.h */
+struct tally; /* tally.h */
 
 /* A row to be rendered as text, with the pass's remarks on its line. */
 struct shown_row {
@@ -37,6 +38,8 @@ struct batch {
 	/* Where calls may be summed in place of rows (sink.h), or NULL */
 	struct call_sink *sink;
 	uint64_t summed; /* rows that were summed: then there may be none in the batch */
+	struct tally *tally; /* where rows may be counted in place of making them, or NULL */
+	uint64_t counted; /* bytes of the rows that were counted: then there may be none either */
 };
 
 /*

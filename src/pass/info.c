@@ -361,7 +361,7 @@ static enum spur_status info_run(struct pass_env *env)
 {
 	const bool json = env->opt->form == FORM_JSON;
 	struct info i = { .env = env, .trace = env->trace, .out = env->out };
-	enum spur_status st = counts_run(env, json ? COUNT_CELLS : 0, &i.counts);
+	enum spur_status st = counts_run(env, json ? COUNT_CELLS : COUNT_TRACKS, &i.counts);
 
 	if (st == SPUR_OK && json && !(i.order = trace_track_order(env->trace, &i.norder)))
 		st = err_nomem(env->err);

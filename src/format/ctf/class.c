@@ -349,6 +349,39 @@ static bool event_own(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, 
 	return true;
 }
 
+/* The kind of an event's row if nothing else of the row depends on its rule; else SPUR_KINDS. */
+static unsigned plain_kind(const struct ctf_event *e)
+{
+	switch ((enum event_rule)e->rule) {
+	case RULE_NONE:
+		return SPUR_INSTANT;
+	case RULE_ENTRY:
+		return SPUR_BEGIN;
+	case RULE_EXIT:
+	case RULE_SYSCALL_EXIT:
+		return SPUR_END_SPAN;
+	case RULE_LOG:
+		return SPUR_LOG;
+	default:
+		return SPUR_KINDS;
+	}
+}
+
+/* See ctf_known.sum. `has_args`: the row has arguments. */
+static uint64_t event_sum(const struct ctf_class *k, const struct ctf_event *e, bool has_args)
+{
+	const struct byte_program *b = &e->program->bytes;
+	const bool values = b->values[true] && !e->needs_packet && !k->needs_packet;
+	const uint64_t kind = plain_kind(e), nargs = values && has_args ? b->top[true] : 0;
+	uint64_t sum = b->fixed <= CTF_SUM_BYTES ? (uint64_t)b->fixed << CTF_SUM_SIZE : 0;
+
+	if (b->skip && kind != SPUR_KINDS)
+		sum |= CTF_SUM_ROW | kind << CTF_SUM_KIND;
+	if ((values && nargs <= CTF_SUM_ARGS_MOST) || !has_args)
+		sum |= CTF_SUM_ARGS | nargs << CTF_SUM_NARGS;
+	return sum;
+}
+
 /* Under the lock. */
 static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				    struct ctf_event_class *class)
@@ -402,6 +435,7 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	e->name_cls = row_pair(trace_class(c->t, cls)->name, cls);
 	memcpy(&e->rest, (const char *)&row + offsetof(struct spur_event, kind), sizeof(e->rest));
 	e->needs_packet = k->bits || plan_asks(e->program, tr->packet_slots, tr->npacket_slots);
+	e->sum = event_sum(k, e, row.nargs != 0);
 	return e;
 }
 
@@ -428,7 +462,7 @@ struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_clas
 		slot->value = (uintptr_t)e;
 		if (e && id < k->nknown) {
 			k->known[id].skip = e->program->bytes.skip;
-			k->known[id].fixed = e->program->bytes.fixed;
+			__atomic_store_n(&k->known[id].sum, e->sum, __ATOMIC_RELEASE);
 			__atomic_store_n(&k->known[id].event, e, __ATOMIC_RELEASE);
 			if (e->program->bytes.values[0] && !e->needs_packet)
 				__atomic_store_n(&k->known[id].values, &e->program->bytes,

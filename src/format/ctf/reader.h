@@ -79,6 +79,7 @@ struct ctf_event {
 	uint8_t rule;
 	bool needs_packet; /* refers to fields of the packet's header or context */
 	const struct ctf_own *own; /* of an event that Spur wrote; NULL: it did not */
+	uint64_t sum; /* see struct ctf_known */
 	uint32_t dead; /* of switches: bits of prev_state that mean that the thread ends */
 	/*
 	 * Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm,
@@ -96,8 +97,27 @@ struct ctf_known {
 	 * packet's header and context.
 	 */
 	const struct byte_program *values;
-	uint32_t fixed; /* bytes after the header, if that is a constant; else 0 */
+	uint64_t sum; /* enum ctf_sum; atomic, stored after `skip` */
 };
+
+/*
+ * What is known of the size of a class's events, and of their number, in one word: flags, and
+ * numbers that begin at these bits.
+ */
+enum ctf_sum {
+	CTF_SUM_ROW = 1, /* the row says nothing but its kind, time and track */
+	CTF_SUM_ARGS = 2, /* an event that can be skipped can be decoded */
+	CTF_SUM_KIND = 8, /* enum spur_kind */
+	CTF_SUM_NARGS = 32, /* arguments, up to CTF_SUM_ARGS_MOST */
+	CTF_SUM_SIZE = 48, /* bytes after the header if all events have as many, else 0 */
+	CTF_SUM_ARGS_MOST = 4095,
+	CTF_SUM_BYTES = 65000,
+};
+
+static inline uint32_t ctf_sum_size(uint64_t sum)
+{
+	return (uint32_t)(sum >> CTF_SUM_SIZE);
+}
 
 /* Event headers that are read without their program. */
 enum usual_header { USUAL_NONE, USUAL_COMPACT, USUAL_LARGE };
@@ -118,6 +138,7 @@ enum { CTF_LEADS = 64, CTF_COMM = 16 /* bytes of a thread's name */, CTF_HELD = 
 /* The track of a lead. */
 struct ctf_lead_track {
 	uint64_t lead;
+	uint8_t text[CTF_COMM]; /* bytes where the name is, which are that name */
 	uint32_t track; /* + 1; 0: none */
 	uint32_t name; /* string id of the name that its events had last; 0: none */
 };
@@ -538,6 +559,13 @@ bool ctf_feed_start(struct ctf_feed *f);
  * events to *events. Returns false if out of memory.
  */
 bool ctf_feed_check(const struct ctf_feed *of, struct diag_log *log, uint64_t *events);
+/*
+ * count.c: counts the next events of the current packet in the batch's tally, up to the first that
+ * has to become a row. Requires that its events have a usual header and begin at bytes. Returns
+ * false if out of memory.
+ */
+bool ctf_count(struct ctf_feed *f, struct batch *b);
+enum { CTF_COUNT_BYTES = 1 << 21 /* of one call, and after which a batch is handed out */ };
 /* Goes on with a newer trace of the same stream. Returns false if out of memory. */
 bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k);
 /* See struct spur_format, last. */

@@ -15,8 +15,8 @@
 
 enum { TASK_RUNNING_MASK = 0xFF };
 
-static __attribute__((noinline)) int64_t time_scaled(const struct ctf *c, const struct ctf_class *k,
-						     uint64_t cycles)
+__attribute__((noinline)) int64_t ctf_time(const struct ctf *c, const struct ctf_class *k,
+					   uint64_t cycles)
 {
 	int64_t ns;
 
@@ -26,21 +26,6 @@ static __attribute__((noinline)) int64_t time_scaled(const struct ctf *c, const 
 		return INT64_MAX;
 	ns = scale_ns_u(&k->scale, cycles);
 	return __builtin_add_overflow(ns, k->base, &ns) ? INT64_MAX : ns;
-}
-
-/* Clocks of 1 GHz need one addition. */
-static inline int64_t event_time(const struct ctf_feed *f, uint64_t cycles)
-{
-	const struct ctf_class *k = f->class;
-
-	if (!unlikely(!k->plain || cycles > INT64_MAX / 4))
-		return (int64_t)cycles + k->plain_add;
-	return time_scaled(f->ctf, k, cycles);
-}
-
-int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles)
-{
-	return time_scaled(c, k, cycles);
 }
 
 /* --- one event --- */
@@ -215,7 +200,7 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 	const uint64_t begin = bits ? from : align_up(from, 8);
 	const uint64_t off = bits ? 8 * p->off + begin : p->off + begin / 8;
 	const uint64_t len = bits ? c->at - begin : (c->at + 7) / 8 - begin / 8;
-	const int64_t ts = event_time(f, c->clock);
+	const int64_t ts = class_time(f->ctf, f->class, c->clock);
 	const uint8_t *body = c->data + f->body / 8;
 	const uint32_t track =
 		event_track(f, f->class, body, ts, f->last_body, f->last_ts);
@@ -327,7 +312,7 @@ static int64_t first_time(struct ctf_feed *f)
 	const char *why;
 
 	if (c.at < c.limit && event_skip(f, &c, &why))
-		return event_time(f, c.clock);
+		return class_time(f->ctf, f->class, c.clock);
 	return p->flags & PACKET_BEGIN ? ctf_time(f->ctf, f->class, p->begin) : 0;
 }
 
@@ -550,7 +535,7 @@ static inline __attribute__((always_inline)) const uint8_t *known_end(const stru
 								      const uint8_t *p,
 								      const uint8_t *end)
 {
-	const uint32_t fixed = known->fixed;
+	const uint32_t fixed = ctf_sum_size(known->sum);
 
 	return fixed && fixed <= (size_t)(end - p) ? p + fixed : bytes_skip(known->skip, c, p, end);
 }
@@ -599,7 +584,7 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 		if (unlikely(!q))
 			break;
 		ts = likely(plain && now <= INT64_MAX / 4) ? (int64_t)now + add
-							   : time_scaled(f->ctf, k, now);
+							   : ctf_time(f->ctf, k, now);
 		flags = unlikely(ts < before) ? row_rest(0, SPUR_F_BACK, 0, 0) : 0;
 		track = has_tid ? run_track(f, &run, p + head_bytes(usual), ts, before) : current;
 		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
@@ -620,29 +605,50 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	f->last_body = run.body;
 }
 
-static void quick_run(struct ctf_feed *f, struct batch *b)
+/*
+ * The same, after the events that can be counted. If these are many, only a few rows are made of
+ * what follows before others are counted. Returns false if out of memory.
+ */
+static bool quick_run(struct ctf_feed *f, struct batch *b)
 {
+	enum { MANY_BYTES = 1024, ROWS_BETWEEN = 16 };
+	const uint64_t counted = b->counted;
+	const uint32_t cap = b->cap;
+
+	if (b->tally && !ctf_count(f, b))
+		return false;
+	if (b->counted - counted >= MANY_BYTES && b->cap - b->count > ROWS_BETWEEN)
+		b->cap = b->count + ROWS_BETWEEN;
 	if (f->class->usual == USUAL_LARGE)
 		quick_rows(f, b, USUAL_LARGE);
-	else if (f->class->usual == USUAL_COMPACT)
+	else
 		quick_rows(f, b, USUAL_COMPACT);
+	b->cap = cap;
+	return true;
 }
 
-/* Events of the current packet. */
-static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
+/* Returns true if the batch may get more rows. */
+static bool has_room(const struct batch *b)
+{
+	return b->count < b->cap && b->counted < CTF_COUNT_BYTES;
+}
+
+/* Events of the current packet. Returns false if out of memory. */
+static bool packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 {
 	struct ctf_cursor *c = &f->cursor;
 	const struct source *const src = feed_file(f)->source;
 	const uint64_t begin = c->at;
 	const char *why;
+	bool good = true;
 
-	while (c->at < c->limit && b->count < b->cap && !f->nheld) {
+	while (good && has_room(b) && c->at < c->limit && !f->nheld) {
 		uint64_t from, clock;
 		const struct ctf_event *e;
 
 		if (f->class->usual && !f->class->bits && c->at % 8 == 0)
-			quick_run(f, b);
-		if (c->at == c->limit || b->count == b->cap || f->nheld)
+			good = quick_run(f, b);
+		if (!good || c->at == c->limit || b->count == b->cap || f->nheld)
 			break;
 		from = c->at;
 		clock = c->clock;
@@ -671,6 +677,7 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 	/* Live packets come from no file. */
 	if (src)
 		source_passed(src, f->packet->off + begin / 8, f->packet->off + c->at / 8);
+	return good;
 }
 
 bool ctf_feed_start(struct ctf_feed *f)
@@ -738,7 +745,7 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 	if (!f->started && !ctf_feed_start(f))
 		return SPUR_FAIL;
 	/* Invariant: held rows come out before anything else is read. */
-	while (b->count < b->cap) {
+	while (has_room(b)) {
 		assert(f->held_at <= f->nheld && f->nheld <= CTF_HELD);
 		if (f->held_at < f->nheld) {
 			b->rows[b->count++] = f->held[f->held_at++];
@@ -750,14 +757,15 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 		if (f->packet && f->cursor.at < f->cursor.limit) {
 			const uint32_t before = b->count;
 
-			packet_rows(f, feed, b);
+			if (!packet_rows(f, feed, b))
+				return SPUR_FAIL;
 			read_count(&f->ctf->t->read.records, b->count - before);
 			continue;
 		}
 		if (!packet_next(f, feed))
 			break;
 	}
-	return b->count ? SPUR_OK : SPUR_END;
+	return b->count || b->counted ? SPUR_OK : SPUR_END;
 }
 
 /* A stream read beside its feed, for something else than its rows. */
@@ -808,8 +816,8 @@ static bool side_packet(struct side_reader *a, ctf_visit_rows *each, void *self)
 
 	for (f->nheld = 0; good && f->packet && f->cursor.at < f->cursor.limit;
 	     f->nheld = a->b.count = 0) {
-		packet_rows(f, &a->none, &a->b);
-		good = !each || each(self, a->rows, a->b.count);
+		good = packet_rows(f, &a->none, &a->b) &&
+		       (!each || each(self, a->rows, a->b.count));
 	}
 	return good;
 }

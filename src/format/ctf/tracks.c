@@ -229,41 +229,74 @@ static struct ctf_lead_track *lead_slot(struct ctf_feed *f, uint64_t lead)
 	return &f->leads[hash64(lead) & (CTF_LEADS - 1)];
 }
 
+/* Bytes of the event that are its thread's name up to a NUL, CTF_COMM of them at most. */
+static size_t lead_text(const struct ctf_feed *f, const uint8_t *body, const uint8_t **text)
+{
+	const struct ctf_cursor *c = &f->cursor;
+	size_t left;
+
+	*text = body + f->class->lead.name;
+	left = (size_t)(c->data + c->limit / 8 - *text);
+	return !f->class->lead.has_name ? 0 : left < CTF_COMM ? left : CTF_COMM;
+}
+
+/* Returns true if the slot is the lead's and these bytes are the name that it had last. */
+static bool lead_is_known(const struct ctf_feed *f, const struct ctf_lead_track *known,
+			  uint64_t lead, const uint8_t *body)
+{
+	const uint8_t *text;
+
+	if (unlikely(known->lead != lead || !known->track))
+		return false;
+	return !f->class->lead.has_name ||
+	       (lead_text(f, body, &text) == CTF_COMM && memcmp(text, known->text, CTF_COMM) == 0);
+}
+
+/* The slot's name has these bytes; zeros after them mean the same name. */
+static void lead_keep_text(const struct ctf_feed *f, struct ctf_lead_track *known,
+			   const uint8_t *body)
+{
+	const uint8_t *text;
+	const size_t n = lead_text(f, body, &text);
+
+	memset(known->text, 0, CTF_COMM);
+	memcpy(known->text, text, n);
+}
+
 uint32_t track_of_lead(struct ctf_feed *f, const uint8_t *body, int64_t ts)
 {
 	const struct ctf_lead *l = &f->class->lead;
 	const bool has_pid = f->class->pid_slot != CTF_NO_SLOT;
 	const uint64_t lead = lead_of(l, body);
 	struct ctf_lead_track *known = lead_slot(f, lead);
-	size_t len;
-	const char *name = lead_name(f, body, &len);
+	bool same = lead_is_known(f, known, lead, body);
 
 	f->have_last = true;
 	f->last_lead = lead;
-	if (likely(known->lead == lead && known->track &&
-		   is_called(f->ctf->t, known->name, name, len))) {
-		f->track = known->track - 1;
-		return f->track;
+	if (unlikely(!same)) {
+		size_t len;
+		const char *name = lead_name(f, body, &len);
+
+		same = known->lead == lead && known->track &&
+		       is_called(f->ctf->t, known->name, name, len);
+		if (!same) {
+			const int64_t tid = (int64_t)byte_load(l->tid_load, body + l->tid),
+				      pid = has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid)
+						    : f->trace->pid;
+			f->track = track_find(f, pid, tid, name, len, ts);
+			known->lead = lead;
+			known->track = f->track + 1;
+			known->name = len ? trace_intern_n(f->ctf->t, name, len) : 0;
+		}
+		lead_keep_text(f, known, body);
 	}
-	f->track = track_find(
-		f, has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid) : f->trace->pid,
-		(int64_t)byte_load(l->tid_load, body + l->tid), name, len, ts);
-	*known = (struct ctf_lead_track){ .lead = lead,
-					  .track = f->track + 1,
-					  .name = len ? trace_intern_n(f->ctf->t, name, len) : 0 };
+	f->track = known->track - 1;
 	return f->track;
 }
 
 void track_rename(struct ctf_feed *f, const uint8_t *body, int64_t ts)
 {
-	const struct ctf_lead_track *known;
-	size_t len;
-	const char *name;
-
-	if (!f->have_last || !f->class->lead.has_name)
-		return;
-	known = lead_slot(f, f->last_lead);
-	name = lead_name(f, body, &len);
-	if (known->lead != f->last_lead || !is_called(f->ctf->t, known->name, name, len))
+	if (f->have_last && f->class->lead.has_name &&
+	    !lead_is_known(f, lead_slot(f, f->last_lead), f->last_lead, body))
 		track_of_lead(f, body, ts);
 }

@@ -106,6 +106,24 @@ static bool count_rows(void *worker, struct spur_event *rows, size_t n)
 	return !(c->what & COUNT_ARGS) || mem_failures() == failures;
 }
 
+/* tally.run */
+static bool count_run(void *self, const struct tally_run *run)
+{
+	struct counts *c = self;
+
+	cell_add(&c->all, run->rows, run->first, run->last);
+	return !(c->what & COUNT_CELLS) ||
+	       cells_add(c, run->stream, run->track,
+			 (struct count_cell){ run->rows, run->first, run->last });
+}
+
+static struct tally *count_tally(void *worker)
+{
+	struct counts *c = worker;
+
+	return &c->tally;
+}
+
 /* Adds the cells of `from`, or moves them if `into` is empty: a copy would cost as much. */
 static bool cells_join(struct cells *into, struct cells *from)
 {
@@ -130,8 +148,8 @@ static bool counts_join(struct counts *to, struct counts *from)
 	if (from->all.events)
 		cell_add(&to->all, from->all.events, from->all.first, from->all.last);
 	for (size_t k = 0; k < SPUR_KINDS; k++)
-		to->kinds[k] += from->kinds[k];
-	to->nargs += from->nargs;
+		to->kinds[k] += from->kinds[k] + from->tally.kinds[k];
+	to->nargs += from->nargs + from->tally.nargs;
 	return cells_join(&to->streams, &from->streams) && cells_join(&to->tracks, &from->tracks);
 }
 
@@ -144,7 +162,9 @@ void counts_free(struct counts *c)
 
 enum spur_status counts_run(struct pass_env *env, unsigned what, struct counts *out)
 {
-	static const struct pipe_fold fold = { .log = count_log, .rows = count_rows };
+	static const struct pipe_fold fold = { .log = count_log,
+					       .rows = count_rows,
+					       .tally = count_tally };
 	struct pipe_options opt = env->pipe;
 	struct counts *workers;
 	enum spur_status st;
@@ -161,6 +181,11 @@ enum spur_status counts_run(struct pass_env *env, unsigned what, struct counts *
 	for (unsigned i = 0; i < n && st == SPUR_OK; i++) {
 		workers[i].trace = env->trace;
 		workers[i].what = what;
+		workers[i].tally = (struct tally){ .args = what & COUNT_ARGS,
+						   .tracks = what & (COUNT_TRACKS | COUNT_CELLS),
+						   .by_track = what & COUNT_CELLS,
+						   .run = count_run,
+						   .self = &workers[i] };
 		states[i] = &workers[i];
 	}
 	if (st == SPUR_OK)

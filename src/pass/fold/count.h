@@ -2,6 +2,7 @@
 #ifndef SPUR_PASS_FOLD_COUNT_H
 #define SPUR_PASS_FOLD_COUNT_H
 
+#include "model/tally.h"
 #include "pass/pass.h"
 
 struct count_cell {
@@ -17,6 +18,7 @@ struct cells {
 enum counts_what {
 	COUNT_ARGS = 1, /* decode all arguments; damaged ones become diagnostics of the feed */
 	COUNT_CELLS = 2, /* count by stream and track too */
+	COUNT_TRACKS = 4, /* the trace gets the tracks of all rows; CELLS do so, too */
 };
 
 struct counts {
@@ -28,6 +30,7 @@ struct counts {
 	struct diag_log *log; /* NULL: rows of several feeds are mixed */
 	unsigned what; /* enum counts_what */
 	struct spur_args args;
+	struct tally tally; /* rows that the reader has counted; in `kinds` and `nargs` later */
 	uint64_t nargs;
 };
 
