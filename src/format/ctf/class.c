@@ -367,7 +367,7 @@ static unsigned plain_kind(const struct ctf_event *e)
 	}
 }
 
-/* See ctf_known.sum. `has_args`: the row has arguments. */
+/* See ctf_class.sums. `has_args`: the row has arguments. */
 static uint64_t event_sum(const struct ctf_class *k, const struct ctf_event *e, bool has_args)
 {
 	const struct byte_program *b = &e->program->bytes;
@@ -462,7 +462,7 @@ struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_clas
 		slot->value = (uintptr_t)e;
 		if (e && id < k->nknown) {
 			k->known[id].skip = e->program->bytes.skip;
-			__atomic_store_n(&k->known[id].sum, e->sum, __ATOMIC_RELEASE);
+			__atomic_store_n(&k->sums[id], e->sum, __ATOMIC_RELEASE);
 			__atomic_store_n(&k->known[id].event, e, __ATOMIC_RELEASE);
 			if (e->program->bytes.values[0] && !e->needs_packet)
 				__atomic_store_n(&k->known[id].values, &e->program->bytes,
@@ -881,7 +881,8 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	else
 		k->nknown = class->nevents ? CTF_KNOWN : 0;
 	k->known = arena_alloc(&c->t->arena, k->nknown * sizeof(*k->known));
-	if (!k->known)
+	k->sums = arena_alloc(&c->t->arena, k->nknown * sizeof(*k->sums));
+	if (!k->known || !k->sums)
 		return err_nomem(err);
 	if (find_lead(c, tr, k, err) == SPUR_FAIL)
 		return SPUR_FAIL;

@@ -89,7 +89,7 @@ count_some(struct counting *s, const uint8_t *p, enum usual_header usual, bool t
 {
 	struct ctf_cursor *const c = &s->f->cursor;
 	const struct ctf_class *const k = s->f->class;
-	const struct ctf_known *const known = k->known;
+	const uint64_t *const sums = k->sums;
 	const uint32_t head = head_bytes(usual), nknown = k->nknown;
 	const uint64_t need = s->need, due = s->f->due,
 		       ones = (uint64_t)CTF_SUM_ARGS_MOST << CTF_SUM_NARGS | 1;
@@ -99,7 +99,7 @@ count_some(struct counting *s, const uint8_t *p, enum usual_header usual, bool t
 		(uint64_t)(end - p) > CTF_COUNT_BYTES + head ? p + CTF_COUNT_BYTES : end - head;
 	uint64_t clock = s->clock;
 
-	/* INVARIANT: p <= end; events up to `p` are counted; clock <= due is that of the last one. */
+	/* INVARIANT: p <= end; events up to `p` are counted; `clock` is that of the last one. */
 	while (p < stop) {
 		const uint8_t *const body = p + head, *q;
 		uint64_t now, sum, size;
@@ -109,7 +109,7 @@ count_some(struct counting *s, const uint8_t *p, enum usual_header usual, bool t
 		if (unlikely(!head_id(usual, p, &id) || id >= nknown))
 			break;
 		now = head_clock(usual, p, clock);
-		sum = __atomic_load_n(&known[id].sum, __ATOMIC_ACQUIRE);
+		sum = __atomic_load_n(&sums[id], __ATOMIC_ACQUIRE);
 		if (unlikely((sum & need) != need) || unlikely(now > due))
 			break;
 		size = ctf_sum_size(sum);

@@ -79,7 +79,7 @@ struct ctf_event {
 	uint8_t rule;
 	bool needs_packet; /* refers to fields of the packet's header or context */
 	const struct ctf_own *own; /* of an event that Spur wrote; NULL: it did not */
-	uint64_t sum; /* see struct ctf_known */
+	uint64_t sum; /* see ctf_class.sums */
 	uint32_t dead; /* of switches: bits of prev_state that mean that the thread ends */
 	/*
 	 * Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm,
@@ -97,7 +97,6 @@ struct ctf_known {
 	 * packet's header and context.
 	 */
 	const struct byte_program *values;
-	uint64_t sum; /* enum ctf_sum; atomic, stored after `skip` */
 };
 
 /*
@@ -159,6 +158,7 @@ struct ctf_class {
 	uint32_t size_slot; /* of the event size */
 	struct map64 events; /* id -> struct ctf_event *, under the trace's lock */
 	struct ctf_known *known; /* the same by id, of low ids */
+	uint64_t *sums; /* of them: enum ctf_sum; atomic, stored after known[].skip */
 	uint32_t nknown;
 	/*
 	 * Under the lock: string id of a name -> 1 + index of the first event of that name,

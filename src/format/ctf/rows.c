@@ -531,11 +531,12 @@ static inline __attribute__((always_inline)) uint32_t run_track(struct ctf_feed 
 
 /* The end of an event's fields, which begin at `p`; NULL if they have to be read by the program. */
 static inline __attribute__((always_inline)) const uint8_t *known_end(const struct ctf_known *known,
+								      uint64_t sum,
 								      struct ctf_cursor *c,
 								      const uint8_t *p,
 								      const uint8_t *end)
 {
-	const uint32_t fixed = ctf_sum_size(known->sum);
+	const uint32_t fixed = ctf_sum_size(sum);
 
 	return fixed && fixed <= (size_t)(end - p) ? p + fixed : bytes_skip(known->skip, c, p, end);
 }
@@ -580,7 +581,7 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 		if (unlikely(now > due || !e || !known[id].skip))
 			break;
 		*id_slot = id;
-		q = known_end(&known[id], c, q, end);
+		q = known_end(&known[id], k->sums[id], c, q, end);
 		if (unlikely(!q))
 			break;
 		ts = likely(plain && now <= INT64_MAX / 4) ? (int64_t)now + add
