@@ -69,6 +69,7 @@ static const struct layout layouts[] = {
 	{ false, "u32 _vtid; ch _procname[17]; u32 _vpid;" },
 	{ true, "u32 _vtid; string _procname;" },
 	{ false, "u64 _vtid; u32 _vpid;" },
+	{ true, "u32 _vtid; ch _procname[17]; u64 _vpid;" },
 };
 
 static uint64_t rng;
@@ -141,7 +142,10 @@ static void put_context(const struct layout *l)
 		for (size_t i = strlen(name) + 1; i < 17; i++)
 			u8(draw(50) ? 0 : draw(256));
 	}
-	u32(draw(30) ? 7 : 70);
+	if (strstr(l->context, "u64 _vpid"))
+		u64(draw(30) ? 7 : 70);
+	else
+		u32(draw(30) ? 7 : 70);
 }
 
 static void put_fields(unsigned id)
@@ -316,10 +320,11 @@ static void same_as_by_rows(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < mutants; i++) {
-		const struct layout *l = &layouts[i % 5];
-		const struct way way = ways[i % 6];
+		const struct layout *l = &layouts[i % (sizeof(layouts) / sizeof(layouts[0]))];
+		struct way way;
 
 		rng = i + 1;
+		way = ways[draw(sizeof(ways) / sizeof(ways[0]))];
 		put_metadata(l, clocks[draw(3)]);
 		put_random(l);
 		mutated = draw(4);

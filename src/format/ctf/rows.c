@@ -681,6 +681,16 @@ static bool packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 	return good;
 }
 
+/* Forgets all leads, where the class has any. Returns false if out of memory. */
+static bool leads_clear(struct ctf_feed *f)
+{
+	mem_free(f->leads);
+	f->leads = NULL;
+	if (f->class->lead.there)
+		f->leads = mem_array(CTF_LEADS, sizeof(*f->leads));
+	return !f->class->lead.there || f->leads;
+}
+
 bool ctf_feed_start(struct ctf_feed *f)
 {
 	assert(!f->started && !f->packet && !f->nheld);
@@ -689,9 +699,8 @@ bool ctf_feed_start(struct ctf_feed *f)
 	f->last_ts = INT64_MIN;
 	f->cursor.have = mem_alloc(CTF_SLOTS_FIXED);
 	f->cursor.slots = mem_array(ctf_slots(f->trace), sizeof(*f->cursor.slots));
-	f->leads = mem_array(CTF_LEADS, sizeof(*f->leads));
 	f->held = mem_array(CTF_HELD, sizeof(*f->held));
-	return f->cursor.have && f->cursor.slots && f->leads && f->held;
+	return f->cursor.have && f->cursor.slots && f->held && leads_clear(f);
 }
 
 bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k)
@@ -714,7 +723,8 @@ bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *
 	map64_free(&f->rest);
 	f->rest = (struct map64){ 0 };
 	f->have_last = false;
-	memset(f->leads, 0, CTF_LEADS * sizeof(*f->leads));
+	if (!leads_clear(f))
+		return false;
 	if (f->packet) {
 		ctf_packet_begin(tr, k, f->packet, c);
 		c->at = at;

@@ -296,7 +296,9 @@ uint32_t track_of_lead(struct ctf_feed *f, const uint8_t *body, int64_t ts)
 
 void track_rename(struct ctf_feed *f, const uint8_t *body, int64_t ts)
 {
-	if (f->have_last && f->class->lead.has_name &&
+	const struct ctf_lead *l = &f->class->lead;
+
+	if (f->have_last && l->there && l->has_name &&
 	    !lead_is_known(f, lead_slot(f, f->last_lead), f->last_lead, body))
 		track_of_lead(f, body, ts);
 }
