@@ -162,7 +162,7 @@ static bool pipe_read_joined(struct pipe_run *run, struct part *part, void *work
 {
 	if (part->number && !pipe_reads_ahead(run))
 		return pipe_join(run, part, worker);
-	part->state = run->fold->part_new(worker, !part->number);
+	part->state = run->fold->part_new(worker, part->feed, !part->number);
 	return part->state && pipe_part(run, part, NULL, part->state, false) &&
 	       pipe_join(run, part, worker);
 }

@@ -134,7 +134,7 @@ struct pipe_fold {
 	 * joined in order while parts behind them are read, or of another part. Returns NULL if out
 	 * of memory.
 	 */
-	void *(*part_new)(const void *worker, bool first);
+	void *(*part_new)(const void *worker, const struct feed *f, bool first);
 	/*
 	 * Joins a part to those before it. Returns false if out of memory. Sets *fits to false,
 	 * with nothing changed, if the part must be read again, as what follows `first`.

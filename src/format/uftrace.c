@@ -404,8 +404,7 @@ struct uftrace_feed uftrace_feed_at(const struct uftrace *u, size_t i)
 	return uf;
 }
 
-/* Returns the state of a feed that is read, or NULL if out of memory. */
-static struct uftrace_feed *feed_state(const struct uftrace *u, struct feed *f)
+struct uftrace_feed *uftrace_feed_state(const struct uftrace *u, struct feed *f)
 {
 	struct uftrace_feed *uf = f->state;
 
@@ -424,8 +423,7 @@ static void feed_close(struct uftrace *u, struct feed *f)
 
 	if (!uf || uf == &u->over)
 		return;
-	uftrace_dat_close(uf);
-	pool_free(uf, sizeof(*uf));
+	uftrace_part_close(f);
 	f->state = &u->over;
 }
 
@@ -737,7 +735,7 @@ static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
 static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
 {
 	struct uftrace *u = t->state;
-	struct uftrace_feed *const uf = feed_state(u, f);
+	struct uftrace_feed *const uf = uftrace_feed_state(u, f);
 
 	b->count = 0;
 	if (!uf)
@@ -757,7 +755,7 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 			return SPUR_FAIL;
 		if (b->count == b->cap)
 			break;
-		if (uf->side < uf->side_end && (uf->ended || uf->held)) {
+		if (uftrace_side_is_due(uf)) {
 			if (uftrace_side_row(u, f, uf, uf->side++, &b->rows[b->count]) == SPUR_FAIL)
 				return SPUR_FAIL;
 			b->count++;
@@ -769,7 +767,9 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 	read_count(&t->read.records, b->count);
 	if (b->count || b->summed)
 		return SPUR_OK;
-	feed_close(u, f);
+	/* uftrace_part_follows() asks where a part has ended. */
+	if (!uf->part)
+		feed_close(u, f);
 	return SPUR_END;
 }
 
@@ -964,6 +964,10 @@ const struct spur_format spur_format_uftrace = {
 	.next = next_rows,
 	.sums_calls = true,
 	.rewind = rewind_feed,
+	.divide = uftrace_divide,
+	.part_open = uftrace_part_open,
+	.part_follows = uftrace_part_follows,
+	.part_close = uftrace_part_close,
 	.args = uftrace_args,
 	.fields = uftrace_fields,
 	.layout = uftrace_layout,

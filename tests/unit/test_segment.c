@@ -6,17 +6,14 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "flow/parts.h"
-#include "unit/any_options.h"
 #include "unit/xray_file.h"
+
+#include "unit/report_text.h"
 
 enum { BUFFERS = 30, SEEDS = 60, FUNCTIONS = 6, DEPTH = 12, FLIPS = 4, COPIES = 4 };
 
-static const unsigned threads_tried[] = { 2, 5, 16 };
-
 static uint64_t rng;
-static uint64_t records; /* read by the last report, some of them twice */
 
 static unsigned draw(unsigned n)
 {
@@ -82,66 +79,12 @@ static void put_random(uint64_t seed)
 	}
 }
 
-/* What a report of the file says, and what was found to be wrong in it; NULL: it failed. */
-static char *report(const char *file, const char *style, unsigned threads)
-{
-	struct any_options opt = {
-		.form = style ? FORM_CSV : FORM_JSON,
-		.fields = style ? NULL
-				: "total,self,calls,avg,min,max,p50,p90,stdev,unfinished,function",
-	};
-	struct spur_options options = SPUR_OPTIONS();
-	struct spur_error err = { 0 };
-	struct spur_trace *t;
-	struct out out;
-
-	options.read_size = 1;
-	if (spur_open(&t, file, &options, &err) != SPUR_OK)
-		return NULL;
-	out_to_memory(&out);
-	{
-		struct pass_env env = { .trace = t,
-					.pipe = { .threads = threads },
-					ANY_OPTIONS(&opt, style ? "report.llvm-xray" : "report"),
-					.out = &out,
-					.err = &err };
-
-		if (pass_run(pass_find("report", style), &env) == SPUR_FAIL) {
-			assert_int_equal(err.code, SPUR_ERR_MEMORY);
-			spur_close(t);
-			out_free(&out);
-			return NULL;
-		}
-	}
-	records = t->read.records;
-	trace_join_diag(t);
-	for (size_t i = 0; i < diag_groups(&t->joined); i++) {
-		const struct diag_group *g = diag_at(&t->joined, i);
-
-		out_printf(&out, "%s %llu %llu\n", g->code, (unsigned long long)g->count,
-			   (unsigned long long)g->first_off);
-	}
-	spur_close(t);
-	out_char(&out, '\0');
-	if (!out.error)
-		return out.buf;
-	out_free(&out);
-	return NULL;
-}
+static const char fields[] = "total,self,calls,avg,min,max,p50,p90,stdev,unfinished,function";
 
 /* All numbers of threads give the same. */
 static void compare(const char *file, const char *style)
 {
-	char *want = report(file, style, 1), *got;
-
-	for (size_t i = 0; i < sizeof(threads_tried) / sizeof(threads_tried[0]); i++) {
-		got = report(file, style, threads_tried[i]);
-		assert_true(!got == !want);
-		if (want)
-			assert_string_equal(got, want);
-		free(got);
-	}
-	free(want);
+	report_compare(file, (struct report_way){ style, fields, 0, 1 });
 }
 
 /* Flips bits of what was made, but for the file's header. */
@@ -196,17 +139,7 @@ static void test_cuts(void **state)
 	assert_int_equal(count_parts(PIPE_PARTS), 1);
 }
 
-/* Returns the number of records that two threads read twice. */
-static uint64_t read_again(void)
-{
-	uint64_t once;
-
-	free(report(path, NULL, 1));
-	once = records;
-	free(report(path, NULL, 2));
-	assert_true(records >= once);
-	return records - once;
-}
+static const struct report_way by_parts = { NULL, fields, 2, 1 };
 
 /*
  * Eight buffers with calls of fn#2 inside three of fn#1, all of which return in the seventh one;
@@ -242,11 +175,11 @@ static void test_open(void **state)
 	(void)state;
 	put_open(0, false);
 	compare(path, NULL);
-	got = report(path, NULL, 2);
+	got = report_text(path, &by_parts);
 	/* The outermost call of fn#1 alone is the total: 1675 - 1010. */
 	assert_non_null(strstr(got, "\"total\":665"));
 	free(got);
-	assert_int_equal(read_again(), 0);
+	assert_int_equal(report_read_again(path, by_parts), 0);
 }
 
 /*
@@ -259,7 +192,7 @@ static void test_odd(void **state)
 	(void)state;
 	put_open(1, false);
 	compare(path, NULL);
-	assert_int_equal(read_again(), 3 + 7);
+	assert_int_equal(report_read_again(path, by_parts), 3 + 7);
 }
 
 /* Records that are missing make no part be read again whose ENDs all end calls. */
@@ -268,30 +201,14 @@ static void test_gap(void **state)
 	(void)state;
 	put_open(0, true);
 	compare(path, NULL);
-	assert_int_equal(read_again(), 0);
+	assert_int_equal(report_read_again(path, by_parts), 0);
 }
 
-/* Wherever memory runs out, a report fails or has its whole table. */
 static void test_memory(void **state)
 {
-	char *want, *got;
-	uint64_t count;
-
 	(void)state;
 	put_open(1, false);
-	mem_fail_at(UINT64_MAX);
-	want = report(path, NULL, 2);
-	count = mem_count();
-	assert_non_null(want);
-	for (uint64_t n = 1; n <= count; n++) {
-		mem_fail_at(n);
-		got = report(path, NULL, 2);
-		mem_fail_at(0);
-		if (got)
-			assert_memory_equal(got, want, (size_t)(strstr(want, "]}") - want));
-		free(got);
-	}
-	free(want);
+	report_starve(path, by_parts);
 }
 
 /* The recorded logs as they are and with flipped bits. */

@@ -158,6 +158,7 @@ struct dat {
 	struct source view; /* `src` of a file that has no source */
 	struct batch *b;
 	uint64_t bound; /* rows at or past it wait: a side row comes first */
+	uint64_t end; /* offset: records from there on are of the next part */
 	uint32_t stream; /* of the file */
 	uint16_t row_flags; /* of the next row */
 	bool failed; /* memory */
@@ -536,6 +537,11 @@ static uint32_t true_depth(uint32_t low, uint32_t expect, uint64_t *addr)
  */
 static bool have_record(struct dat *d)
 {
+	if (d->uf->off >= d->end) {
+		d->uf->ended = true;
+		uftrace_dat_close(d->uf);
+		return false;
+	}
 	while (d->src->size - d->uf->off < RECORD) {
 		if (d->b->count && !d->src->eof)
 			return false;
@@ -835,6 +841,14 @@ static bool read_run(struct dat *d, uint64_t stop, uint64_t n)
 	return odd_record(d, load64(p, d->u->swap), load64(p + 8, d->u->swap));
 }
 
+/* Whole records that are there; the last one may reach beyond the end of the part. */
+static uint64_t records_left(const struct dat *d)
+{
+	if (d->end < d->src->size)
+		return (d->end - d->uf->off + RECORD - 1) / RECORD;
+	return (d->src->size - d->uf->off) / RECORD;
+}
+
 /* Records until something stops it. False: the loop must stop here. */
 static bool read_calls(struct dat *d)
 {
@@ -846,7 +860,7 @@ static bool read_calls(struct dat *d)
 
 	if (sparse && !skip_short(d, stop))
 		return false;
-	fit = (d->src->size - uf->off) / RECORD;
+	fit = records_left(d);
 	room = d->b->cap - d->b->count;
 	room = sparse && room > BLOCK_BETWEEN ? BLOCK_BETWEEN : room;
 	return read_run(d, stop, fit < room ? fit : room);
@@ -941,7 +955,9 @@ static uint8_t find_bias(const struct dat *d)
 enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
 				  struct batch *b, uint64_t bound)
 {
-	struct dat d = { .u = u, .f = f, .uf = uf, .b = b, .bound = bound };
+	struct dat d = {
+		.u = u, .f = f, .uf = uf, .b = b, .bound = bound, .end = uftrace_part_end(uf)
+	};
 	uint64_t from;
 
 	if (!uftrace_open_dat(u, uf->file, &f->diag)) {
@@ -952,6 +968,9 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 		return SPUR_FAIL;
 	if (!uf->cache->cap && !cache_grow(uf->cache))
 		return SPUR_FAIL;
+	/* A part that goes on where the one before it has ended. */
+	if (uf->started && !uf->cache->window.until)
+		set_window(&d, uf->prev);
 	d.src = uftrace_file_source(uf->file, &d.view);
 	d.stream = uftrace_file_stream(u, uf->file);
 	from = uf->off;

@@ -111,6 +111,20 @@ enum uftrace_side_kind {
 /* The task id of bookkeeping records, whose rows have a separate track. */
 static const int64_t uftrace_no_task = INT64_MIN;
 
+/* Where a feed is divided: before the record of an ordinary call. */
+struct uftrace_cut {
+	uint64_t off, time; /* of that record */
+	uint32_t depth; /* open calls before it, as it says */
+	const struct uftrace_side *side; /* the first record of a per-CPU file after that time */
+};
+
+/* Of a feed that is read in parts; one that was divided is part 0. */
+struct uftrace_part {
+	struct uftrace_cut *cuts; /* of part 0, in order; else NULL */
+	size_t ncuts, cuts_cap;
+	const struct uftrace_cut *from, *until; /* NULL: the begin of the feed, its end */
+};
+
 struct copy; /* format/copy.h */
 struct ring_layout; /* ring.h */
 struct uftrace_kernel; /* kernel.c */
@@ -125,6 +139,7 @@ struct uftrace_feed {
 	uint64_t off; /* of the next record, or line of extern.dat */
 	uint64_t prev; /* time of the last record */
 	struct addr_cache *cache; /* NULL while no record is read */
+	struct uftrace_part *part; /* NULL: the feed is read as a whole */
 	const struct uftrace_side *side, *side_end;
 	uint32_t depth; /* frames open after the last record, as far as it shows */
 	uint8_t entry_bias; /* amount by which ENTRY depths are too large */
@@ -208,6 +223,14 @@ static inline bool uftrace_has_dat(const struct uftrace_feed *uf)
 
 /* Returns the state that reading feed `i` of the trace begins with. */
 struct uftrace_feed uftrace_feed_at(const struct uftrace *u, size_t i);
+/* Returns the state of a feed that is read, or NULL if out of memory. */
+struct uftrace_feed *uftrace_feed_state(const struct uftrace *u, struct feed *f);
+
+/* Returns the offset at which the feed's part ends. */
+static inline uint64_t uftrace_part_end(const struct uftrace_feed *uf)
+{
+	return uf->part && uf->part->until ? uf->part->until->off : UINT64_MAX;
+}
 
 static inline uint32_t uftrace_file_stream(const struct uftrace *u, const struct uftrace_file *f)
 {
@@ -350,8 +373,26 @@ bool uftrace_can_seek(const struct uftrace *u);
  * Does not move in damaged files.
  */
 void uftrace_seek(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *diag, int64_t time);
+/*
+ * Finds the record of an ordinary call that lies at or shortly after `off`, where the feed can be
+ * divided. Returns false if none is found. Requires that the file is open and all of it is there.
+ */
+bool uftrace_find_cut(struct uftrace *u, const struct uftrace_feed *uf, uint64_t off,
+		      struct uftrace_cut *cut);
 /* struct spur_format.last */
 bool uftrace_last(struct spur_trace *t, int64_t *ts);
+
+/* Parts (parts.c); see struct spur_format. */
+uint32_t uftrace_divide(struct spur_trace *t, struct feed *f, uint64_t bytes, enum parts_use use);
+bool uftrace_part_open(struct spur_trace *t, const struct feed *f, uint32_t number,
+		       const struct feed *before, struct feed *part);
+bool uftrace_part_follows(const struct feed *before, const struct feed *part);
+void uftrace_part_close(struct feed *part);
+/*
+ * Returns true if the next record of a per-CPU file comes before the next record of TID.dat, or
+ * nothing of that is left.
+ */
+bool uftrace_side_is_due(const struct uftrace_feed *uf);
 
 /* The .dat decoder. */
 enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,

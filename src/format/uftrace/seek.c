@@ -12,7 +12,7 @@
  */
 #include "base/bits.h"
 #include "base/search.h"
-#include "format/uftrace/reader.h"
+#include "format/uftrace/dat.h"
 #include "format/uftrace/wire.h"
 
 enum {
@@ -199,6 +199,27 @@ static const struct uftrace_side *side_at(const struct uftrace_feed *uf, uint64_
 		return uf->side;
 	bisect(i, 0, count, uf->side[i].time < time);
 	return uf->side + i;
+}
+
+bool uftrace_find_cut(struct uftrace *u, const struct uftrace_feed *uf, uint64_t off,
+		      struct uftrace_cut *cut)
+{
+	struct source view, *s = uftrace_file_source(uf->file, &view);
+	const struct seek k = { u, uf, s->data, s->size };
+	struct place place;
+	uint64_t w;
+
+	off = align_up(off, 8);
+	if (off >= s->size || !find_chain(&k, off, 0, INT64_MAX, &place))
+		return false;
+	w = load64(s->data + place.off + RECORD_AT_WORD, u->swap);
+	*cut = (struct uftrace_cut){
+		.off = place.off,
+		.time = place.time,
+		.depth = (uint32_t)(w >> DEPTH_SHIFT & DEPTH_MASK) + (w & 1),
+		.side = side_at(uf, place.time),
+	};
+	return (w & ORDINARY_MASK) == MAGIC_BITS;
 }
 
 void uftrace_seek(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *diag, int64_t time)

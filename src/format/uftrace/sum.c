@@ -131,7 +131,8 @@ bool uftrace_sum(struct uftrace *u, struct uftrace_feed *uf, const struct source
 {
 	struct call_sink *const k = b->sink;
 	struct summing s = { .u = u, .uf = uf, .k = k, .prev = uf->prev, .depth = uf->depth };
-	const uint64_t left = (src->size - uf->off) / RECORD;
+	const uint64_t until = uftrace_part_end(uf), end = until < src->size ? until : src->size;
+	const uint64_t left = end > uf->off ? (end - uf->off) / RECORD : 0;
 	uint64_t n = left < SUM_MOST ? left : SUM_MOST;
 
 	/* Calls that are open may have begun after the last record, where times went back. */

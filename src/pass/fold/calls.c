@@ -550,8 +550,12 @@ static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
 
 	if (unlikely(w->lent) && !calls_take_back(w))
 		return false;
-	if (unlikely(w->segment) && w->segment->odd)
-		return true;
+	if (unlikely(w->segment)) {
+		if (!w->segment->begun && !segment_begin(w, rows))
+			return false;
+		if (w->segment->odd)
+			return true;
+	}
 	if ((w->want & CALLS_IDS) && !calls_ids(w, rows, n))
 		return false;
 	w->rows += n;
@@ -592,9 +596,9 @@ struct call_stat *calls_stat(struct calls *w, uint32_t key)
 	return stat_room(w, key) ? &w->stats[key] : NULL;
 }
 
-bool calls_begin(struct calls *w)
+bool calls_begin(struct calls *w, const struct feed *f)
 {
-	return calls_feed_begin(w, NULL);
+	return calls_feed_begin(w, f);
 }
 
 uint32_t calls_head(const struct calls *w, uint32_t key)

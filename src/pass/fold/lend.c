@@ -3,16 +3,20 @@
 
 #include <assert.h>
 
+#include "pass/fold/segment.h"
+
 /* Opens the stack's frames in the sink. Returns false if one of them is not for it. */
 static bool frames_lend(struct calls *w, const struct pair_stack *s)
 {
 	struct call_sink *const k = w->sink;
+	const uint32_t base = w->segment ? w->segment->base : 0;
 	int64_t before = INT64_MIN;
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct pair_frame *f = &s->frames[i];
 
-		if (f->flags || f->ts < before || !sink_room(k, w->trace, f->cls)) {
+		/* No record ends the frames of calls before the part: they have no class. */
+		if ((f->flags && i >= base) || f->ts < before || !sink_room(k, w->trace, f->cls)) {
 			sink_clear(k);
 			return false;
 		}
@@ -100,7 +104,7 @@ bool calls_settle(struct calls *w)
 
 	assert(!w->lent);
 	for (uint32_t cls = 0; k && cls < k->nclasses; cls++) {
-		const struct sink_sum *const add = &k->sums[cls];
+		struct sink_sum *const add = &k->sums[cls];
 		struct call_stat *st;
 
 		if (!add->calls)
@@ -114,8 +118,7 @@ bool calls_settle(struct calls *w)
 		st->calls += add->calls;
 		st->least = add->least > st->least ? add->least : st->least;
 		st->most = add->most > st->most ? add->most : st->most;
+		*add = (struct sink_sum){ 0 };
 	}
-	sink_free(k);
-	w->sink = NULL;
 	return true;
 }

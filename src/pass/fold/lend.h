@@ -15,7 +15,10 @@
 struct call_sink *calls_lend(void *worker);
 /* Takes the open calls back. Returns false if out of memory. */
 bool calls_take_back(struct calls *w);
-/* Adds the sums to those of the worker, when all is read. Returns false if out of memory. */
+/*
+ * Moves the sums to those of the worker. Requires that the open calls were taken back. Returns
+ * false if out of memory.
+ */
 bool calls_settle(struct calls *w);
 
 #endif

@@ -1,9 +1,11 @@
 /* See segment.h. */
 #include "pass/fold/segment.h"
 
+#include "pass/fold/lend.h"
+
 enum { FRAMES_MAX = 1 << 16 /* that are open between two parts; more are odd */ };
 
-void *segment_new(const void *worker, bool first)
+void *segment_new(const void *worker, const struct feed *f, bool first)
 {
 	const struct calls *of = worker;
 	struct calls *w = mem_alloc(sizeof(*w));
@@ -13,7 +15,7 @@ void *segment_new(const void *worker, bool first)
 	*w = (struct calls){ .trace = of->trace, .by = of->by, .want = of->want };
 	if (!first)
 		w->segment = mem_alloc(sizeof(*w->segment));
-	if (calls_begin(w) && (first || w->segment))
+	if (calls_begin(w, f) && (first || w->segment))
 		return w;
 	segment_free(w);
 	return NULL;
@@ -29,6 +31,29 @@ void segment_free(void *part)
 		mem_free(w->segment);
 	}
 	calls_free(w, 1);
+}
+
+/* The calls around that of a BEGIN or END row with a depth, and that of an END itself. */
+static uint32_t calls_before(const struct spur_event *row)
+{
+	return row->depth + (row->kind == SPUR_END_SPAN ? 1u : 0);
+}
+
+bool segment_begin(struct calls *w, const struct spur_event *row)
+{
+	struct segment *g = w->segment;
+	struct pair_stack *s;
+
+	g->begun = true;
+	g->by_depth = row->flags & SPUR_F_DEPTH;
+	if (!g->by_depth)
+		return true;
+	g->odd = row->kind > SPUR_END_SPAN || row->depth == UINT16_MAX;
+	g->base = g->odd ? 0 : calls_before(row);
+	if (!g->base)
+		return true;
+	s = pair_stack(&w->pair, row->track);
+	return s && pair_fill(s, g->base, row->ts);
 }
 
 /* Notes what the calls of a head took so far that are in no other call of it. */
@@ -52,13 +77,21 @@ static bool outers_add(struct calls *w, uint32_t cls)
 	return true;
 }
 
+/* The frame of the innermost call before the part, or what stands for it; NULL: no call came. */
+static struct pair_frame *ground_of(const struct segment *g, const struct pair_stack *s)
+{
+	return s->frames ? s->frames + g->base - 1 : NULL;
+}
+
 static bool end_add(struct calls *w, struct pair_stack *s, const struct spur_event *row)
 {
 	struct segment *g = w->segment;
-	struct pair_frame *ground = s->frames ? s->frames - 1 : NULL;
+	struct pair_frame *ground = ground_of(g, s);
 
-	if (!outers_add(w, row->cls) || !mem_grow((void **)&g->ends, &g->ends_cap, g->nends + 1,
-						  sizeof(*g->ends), SEGMENT_ENDS))
+	/* What the reader summed belongs to the calls before this END, too. */
+	if (!calls_settle(w) || !outers_add(w, row->cls) ||
+	    !mem_grow((void **)&g->ends, &g->ends_cap, g->nends + 1, sizeof(*g->ends),
+		      SEGMENT_ENDS))
 		return false;
 	g->ends[g->nends++] = (struct segment_end){ .ts = row->ts,
 						    .child = ground ? ground->child : 0,
@@ -66,7 +99,31 @@ static bool end_add(struct calls *w, struct pair_stack *s, const struct spur_eve
 						    .flags = row->flags };
 	if (ground)
 		ground->child = 0;
+	if (g->base) {
+		assert(s->n == g->base && s->n == s->calls);
+		pair_pop(s);
+		g->base--;
+	}
 	return true;
+}
+
+/* The same for rows with depths. */
+static enum segment_row take_by_depth(struct calls *w, struct pair_stack *s,
+				      const struct spur_event *row)
+{
+	struct segment *g = w->segment;
+
+	if (row->kind == SPUR_SWITCH && !row_ends_thread(row))
+		return SEGMENT_OWN;
+	g->odd = row->kind > SPUR_END_SPAN || !(row->flags & SPUR_F_DEPTH) ||
+		 calls_before(row) != s->calls;
+	if (g->odd)
+		return SEGMENT_TAKEN;
+	if (row->kind == SPUR_BEGIN || s->calls > g->base)
+		return SEGMENT_OWN;
+	/* No call ends while its thread is off the CPU. */
+	g->odd = g->nends == SEGMENT_ENDS || w->nstats > SEGMENT_KEYS || s->n > s->calls || !s->n;
+	return g->odd || end_add(w, s, row) ? SEGMENT_TAKEN : SEGMENT_FAIL;
 }
 
 enum segment_row segment_take(struct calls *w, struct pair_stack *s, const struct spur_event *row)
@@ -75,6 +132,8 @@ enum segment_row segment_take(struct calls *w, struct pair_stack *s, const struc
 
 	if (g->odd)
 		return SEGMENT_TAKEN;
+	if (g->by_depth)
+		return take_by_depth(w, s, row);
 	if (row->kind == SPUR_BEGIN && !(row->flags & SPUR_F_DEPTH) && !row_ends_thread(row))
 		return SEGMENT_OWN;
 	if (pair_is_by_class(row) && !row_ends_thread(row) && (!s->n || pair_has(s, row->cls))) {
@@ -93,11 +152,13 @@ static struct pair_stack *only_stack(const struct calls *w)
 	return w->low == w->high ? pair_at(&w->pair, w->low) : NULL;
 }
 
-static bool is_plain_stack(const struct pair_stack *s)
+/* The first `base` frames are those of calls before the part. */
+static bool is_plain_stack(const struct pair_stack *s, uint32_t base)
 {
+	assert(base <= s->n);
 	if (s->index || s->spans.any || s->calls != s->n || s->n > FRAMES_MAX)
 		return false;
-	for (uint32_t i = 0; i < s->n; i++)
+	for (uint32_t i = base; i < s->n; i++)
 		if (s->frames[i].flags)
 			return false;
 	return true;
@@ -109,8 +170,9 @@ static bool segment_fits(const struct calls *w, const struct calls *part)
 	const struct pair_stack *s = only_stack(w), *p = only_stack(part);
 	const struct segment *g = part->segment;
 
-	if (g->odd || !s || !p || w->low != part->low || !is_plain_stack(s) || !is_plain_stack(p) ||
-	    part->samples || ends_are_apart(&w->ends) || g->nends > s->n)
+	if (g->odd || !s || !p || w->low != part->low || !is_plain_stack(s, 0) ||
+	    !is_plain_stack(p, g->base) || part->samples || ends_are_apart(&w->ends) ||
+	    (g->by_depth ? g->base + g->nends != s->n : g->nends > s->n))
 		return false;
 	for (size_t i = 0; i < g->nends; i++)
 		if (s->frames[s->n - 1 - i].cls != g->ends[i].cls)
@@ -144,7 +206,8 @@ static bool ends_apply(struct calls *w, struct calls *part, struct map64 *heads)
 						.track = w->low,
 						.cls = e->cls,
 						.kind = SPUR_END_SPAN,
-						.flags = e->flags };
+						.flags = e->flags,
+						.depth = (uint16_t)(s->n - 1) };
 		struct pair_frame *top = &s->frames[s->n - 1];
 		const bool last = !--map64_find(heads, calls_head(w, e->cls))->value;
 
@@ -169,14 +232,15 @@ static bool ends_apply(struct calls *w, struct calls *part, struct map64 *heads)
 static bool frames_move(struct calls *w, struct calls *part)
 {
 	struct pair_stack *s = only_stack(w), *p = only_stack(part);
+	const struct pair_frame *ground = ground_of(part->segment, p);
 	struct pair_frame *top;
 
 	if (!pair_grow_frames(s, (size_t)s->n + p->n + 1))
 		return false;
 	top = s->frames + s->n - 1; /* the ground if there is no frame */
-	if (p->frames)
-		top->child = (int64_t)((uint64_t)top->child + (uint64_t)p->frames[-1].child);
-	for (uint32_t i = 0; i < p->n; i++) {
+	if (ground)
+		top->child = (int64_t)((uint64_t)top->child + (uint64_t)ground->child);
+	for (uint32_t i = part->segment->base; i < p->n; i++) {
 		s->frames[s->n++] = p->frames[i];
 		s->calls++;
 		if (!calls_open(w, (uint32_t)p->frames[i].user, w->low))
@@ -191,7 +255,8 @@ bool segment_join(void *first, void *other, bool *fits)
 	struct map64 heads = { 0 };
 	bool good;
 
-	if (!gather_flush(&w->gather) || !gather_flush(&part->gather))
+	if (!calls_take_back(w) || !calls_take_back(part) || !gather_flush(&w->gather) ||
+	    !gather_flush(&part->gather) || !calls_settle(part))
 		return false;
 	*fits = segment_fits(w, part);
 	if (!*fits)
@@ -205,5 +270,5 @@ bool segment_join(void *first, void *other, bool *fits)
 
 bool segment_end_feed(void *worker, void *first)
 {
-	return calls_end(first) && calls_move(worker, first);
+	return calls_end(first) && calls_settle(first) && calls_move(worker, first);
 }
