@@ -699,66 +699,57 @@ take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, boo
 struct short_block {
 	const uint8_t *p;
 	uint32_t n; /* records */
-	uint32_t depth; /* after the last one */
-	uint32_t nexits, nentries;
-	uint16_t exits[DEPTH_SURE + 1], entries[DEPTH_SURE + 1]; /* entries: the last one first */
+	uint32_t low, depth; /* the lowest depth, and that after the last one */
+	uint32_t nexits;
+	uint16_t exits[DEPTH_SURE + 1];
+	uint16_t last[DEPTH_MASK + 1]; /* record of each depth: of those still open, the ENTRY */
 };
 
 /*
- * Finds such EXITs, and checks that all records are ordinary, in order of time, and that their
- * depths follow from each other. Returns false if not; the block is not used then.
+ * Finds such EXITs and ENTRYs, and checks that all records are ordinary, in order of time, and that
+ * their depths follow from each other. Returns false if not; the block is not used then.
+ * INVARIANT: `next` is what the low half of the next word must be if it is that of an ENTRY.
  */
 static bool block_scan(struct short_block *b, uint32_t depth, uint64_t prev)
 {
-	uint32_t low = depth;
-	uint64_t bad = 0;
+	/* By ENTRY and EXIT: a table on the stack takes the fewest instructions. */
+	const struct {
+		uint32_t word, step;
+	} add[] = { { 0, 1u << DEPTH_SHIFT },
+		    { 1u - (1u << DEPTH_SHIFT), 0u - (1u << DEPTH_SHIFT) } };
+	const uint32_t half = UINT16_MAX;
+	uint32_t next = depth << DEPTH_SHIFT | MAGIC_BITS, low = next, bad = 0;
+	uint64_t all = 0, back = 0;
 
 	b->nexits = 0;
 	for (uint32_t i = 0; i < b->n; i++) {
-		const uint64_t t = load64(b->p + (size_t)i * RECORD, false);
-		const uint64_t w = load64(b->p + (size_t)i * RECORD + 8, false);
-		const uint32_t exit = w & 1;
+		const uint8_t *const p = b->p + (size_t)i * RECORD;
+		const uint64_t t = load64(p, false), w = load64(p + RECORD_AT_WORD, false);
+		const uint32_t word = next + add[w & 1].word;
 
-		source_ahead(b->p + (size_t)i * RECORD, 0);
-		bad |= (w & ORDINARY_MASK) ^ MAGIC_BITS;
-		bad |= (t - prev) >> 63;
-		bad |= ((w >> 6 & DEPTH_MASK) + exit) ^ depth;
+		source_ahead(p, 0);
+		all |= w;
+		back |= t - prev;
+		bad |= (uint32_t)w ^ word;
+		b->last[(word & half) >> DEPTH_SHIFT] = (uint16_t)i;
 		prev = t;
-		depth += 1 - 2 * exit;
-		if (__builtin_expect(depth < low, 0)) {
+		next += add[w & 1].step;
+		if (__builtin_expect(next < low, 0)) {
 			b->exits[b->nexits++] = (uint16_t)i;
-			low = depth;
+			low = next;
 		}
 	}
-	b->depth = depth;
-	b->nentries = depth - low;
-	return !bad && b->nentries <= DEPTH_SURE;
-}
-
-/* Finds the ENTRYs of calls that are open after the block, from the last one on. */
-static void block_entries(struct short_block *b)
-{
-	uint32_t want = b->depth, found = 0;
-
-	for (uint32_t i = b->n; found < b->nentries;) {
-		const uint64_t w = load64(b->p + (size_t)--i * RECORD + 8, false);
-
-		assert(i < b->n);
-		if (__builtin_expect((w & ((uint64_t)DEPTH_MASK << 6 | 1)) == (uint64_t)(want - 1)
-										      << 6,
-				     0)) {
-			b->entries[found++] = (uint16_t)i;
-			want--;
-		}
-	}
+	b->low = low >> DEPTH_SHIFT;
+	b->depth = next >> DEPTH_SHIFT;
+	return !(bad & half) && !(all & ORDINARY_MASK & ~(uint64_t)MAGIC_BITS) && !(back >> 63) &&
+	       b->depth - b->low <= DEPTH_SURE;
 }
 
 /* Makes rows of a block; they are in order of time. Returns false if out of memory. */
 static bool block_rows(struct dat *d, const struct short_block *b)
 {
-	for (uint32_t i = 0; i < b->nexits + b->nentries; i++) {
-		const uint32_t at =
-			i < b->nexits ? b->exits[i] : b->entries[b->nexits + b->nentries - 1 - i];
+	for (uint32_t i = 0; i < b->nexits + b->depth - b->low; i++) {
+		const uint32_t at = i < b->nexits ? b->exits[i] : b->last[b->low + i - b->nexits];
 		const uint8_t *p = b->p + (size_t)at * RECORD;
 
 		if (take_run(d, p, p + RECORD, UINT64_MAX, false) == p)
@@ -795,21 +786,23 @@ static bool skip_short(struct dat *d, uint64_t stop)
 {
 	struct uftrace_feed *uf = d->uf;
 	struct short_block b;
+	uint32_t rows;
 
 	while (uf->depth <= DEPTH_SURE && d->src->size - uf->off >= BLOCK_LEAST * RECORD) {
 		b.p = d->src->data + uf->off;
 		b.n = block_size(d, b.p, stop);
-		if (!b.n || !block_scan(&b, uf->depth, uf->prev) ||
-		    b.nexits + b.nentries > d->b->cap - d->b->count)
+		if (!b.n || !block_scan(&b, uf->depth, uf->prev))
 			break;
-		block_entries(&b);
+		rows = b.nexits + b.depth - b.low;
+		if (rows > d->b->cap - d->b->count)
+			break;
 		if (!block_rows(d, &b))
 			return false;
 		uf->off += (uint64_t)b.n * RECORD;
 		uf->prev = load64(b.p + (size_t)(b.n - 1) * RECORD, false);
 		uf->depth = b.depth;
-		read_count(&d->u->t->read.records, b.n - b.nexits - b.nentries);
-		read_count(&d->u->t->read.passed, (uint64_t)(b.n - b.nexits - b.nentries) * RECORD);
+		read_count(&d->u->t->read.records, b.n - rows);
+		read_count(&d->u->t->read.passed, (uint64_t)(b.n - rows) * RECORD);
 	}
 	return true;
 }
