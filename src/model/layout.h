@@ -17,6 +17,7 @@ enum {
 
 enum layout_kind {
 	LAYOUT_TEXT, /* a string, the same in all records of the layout */
+	LAYOUT_FIXED, /* a number, the same in all records of the layout */
 	LAYOUT_NUMBER,
 	LAYOUT_DIGIT, /* a number below 10 */
 	LAYOUT_HEX, /* a number that text shows as SPUR_SHOW_HEX */
@@ -24,7 +25,7 @@ enum layout_kind {
 };
 
 struct layout_field {
-	const char *text; /* TEXT */
+	const char *text; /* TEXT; of FIXED the digits */
 	uint64_t mask;
 	uint32_t name; /* string id */
 	uint8_t kind; /* enum layout_kind */

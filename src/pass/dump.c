@@ -43,7 +43,7 @@ struct dump {
 	struct spur_args args;
 	bool json, verbose;
 	uint32_t stream; /* whose heading was written */
-	struct spur_event last; /* the row that was written last */
+	struct spur_event last; /* the row that was written last: all of a SWITCH, else its kind */
 	uint64_t shown, limit;
 	struct spur_event *shared;
 	size_t nshared, cap;
@@ -271,7 +271,9 @@ static bool dump_row(struct dump *d, const struct spur_event *row, enum spur_sta
 	if (((row->flags & SPUR_F_IMPLIED) && !row->len) || same_record(d, row))
 		return true;
 	d->shown++;
-	d->last = *row;
+	if (row->kind == SPUR_SWITCH)
+		d->last = *row;
+	d->last.kind = row->kind;
 	if (row->stream != d->stream)
 		dump_stream(d, row);
 	if (dump_layout(d, row))

@@ -9,7 +9,13 @@
 
 static_assert((int)RECORD_LITERAL == (int)FRAG_PIECE, "literals are copied as pieces");
 
-/* Appends what stands before the field's number, or all of a text. */
+/* Returns true if the field is the same text in all records. */
+static bool field_is_literal(const struct layout_field *f)
+{
+	return f->kind == LAYOUT_TEXT || f->kind == LAYOUT_FIXED;
+}
+
+/* Appends what stands before the field's number, or all of a text or fixed number. */
 static void field_literal(const struct record_pen *pen, const struct layout_field *f, bool first,
 			  struct out *o)
 {
@@ -25,6 +31,8 @@ static void field_literal(const struct record_pen *pen, const struct layout_fiel
 		out_char(o, ':');
 		if (f->kind == LAYOUT_TEXT)
 			value_json(pen->values, &v, o);
+		else if (f->kind == LAYOUT_FIXED)
+			out_str(o, f->text);
 		return;
 	}
 	out_str(o, first ? "" : ", ");
@@ -32,6 +40,8 @@ static void field_literal(const struct record_pen *pen, const struct layout_fiel
 	out_char(o, '=');
 	if (f->kind == LAYOUT_TEXT)
 		value_text(pen->values, &v, o);
+	else if (f->kind == LAYOUT_FIXED)
+		out_str(o, f->text);
 	else if (f->kind == LAYOUT_HEX)
 		out_str(o, "0x");
 }
@@ -76,9 +86,9 @@ static void program_make(const struct record_pen *pen, struct record_program *p,
 	for (uint32_t i = 0; i < l->count && good; i++) {
 		const struct layout_field *f = &l->fields[i];
 
-		assert(f->kind == LAYOUT_TEXT || f->at + sizeof(uint64_t) <= l->size);
+		assert(field_is_literal(f) || f->at + sizeof(uint64_t) <= l->size);
 		field_literal(pen, f, i == 0, &text);
-		if (f->kind != LAYOUT_TEXT)
+		if (!field_is_literal(f))
 			good = step_add(p, &text, f, json);
 	}
 	if (json)

@@ -50,8 +50,8 @@ static struct record_layout layout_make(const struct uftrace *u, bool exit, bool
 			{ .name = n->type, .kind = LAYOUT_TEXT, .text = record_types[exit] },
 			{ .name = n->more, .kind = LAYOUT_DIGIT, .at = RECORD_AT_WORD, .shift = 2,
 			  .mask = 1 },
-			{ .name = n->magic, .kind = LAYOUT_DIGIT, .at = RECORD_AT_WORD, .shift = 3,
-			  .mask = 7 },
+			/* Records with another magic are no ENTRY or EXIT. */
+			{ .name = n->magic, .kind = LAYOUT_FIXED, .text = "5" },
 			{ .name = n->depth, .kind = LAYOUT_NUMBER, .at = RECORD_AT_WORD,
 			  .shift = DEPTH_SHIFT, .mask = DEPTH_MASK },
 			{ .name = n->addr, .kind = LAYOUT_HEX, .at = RECORD_AT_WORD,
