@@ -233,7 +233,7 @@ static struct spur_trace *open_dir(uint64_t read_size)
 }
 
 /* A limit, if only that of all numbers, has the rows merged. Returns false if out of memory. */
-static bool sums_read(struct sums *s, uint64_t read_size, uint64_t limit)
+static bool sums_read(struct sums *s, uint64_t read_size, unsigned threads, uint64_t limit)
 {
 	static const struct any_options options;
 	struct spur_error err = { 0 };
@@ -241,7 +241,7 @@ static bool sums_read(struct sums *s, uint64_t read_size, uint64_t limit)
 
 	*s = (struct sums){ .trace = open_dir(read_size) };
 	env = (struct pass_env){ .trace = s->trace,
-				 .pipe = { .threads = 1, .limit = limit },
+				 .pipe = { .threads = threads, .limit = limit },
 				 .err = &err,
 				 ANY_OPTIONS(&options, "report.uftrace") };
 	s->report = (struct report){ .s = &s->style, .sums_only = true };
@@ -290,6 +290,7 @@ static void assert_same(const struct sums *a, const struct sums *b)
 static void same_as_merged(void **state)
 {
 	static const uint64_t sizes[] = { 0, 0, 1, 7, 4096 };
+	static const unsigned threads[] = { 1, 2, 5 };
 	const unsigned runs = getenv("SANITIZED") ? RUNS / 10 : RUNS;
 
 	(void)state;
@@ -299,8 +300,8 @@ static void same_as_merged(void **state)
 		/* Every kind by itself, then any of them, or of those that need no merge. */
 		put_recording(i < 9 ? 1u << i >> 1
 				    : (unsigned)below(ODDS) & (i % 3 ? ~(unsigned)MERGED : ~0u));
-		assert_true(sums_read(&by_task, sizes[i % 5], 0));
-		assert_true(sums_read(&merged, 0, UINT64_MAX));
+		assert_true(sums_read(&by_task, sizes[i % 5], threads[i / 9 % 3], 0));
+		assert_true(sums_read(&merged, 0, 1, UINT64_MAX));
 		assert_same(&by_task, &merged);
 		sums_close(&by_task);
 		sums_close(&merged);
@@ -332,12 +333,15 @@ static bool reads_by_task(void)
 				ANY_OPTIONS(&options, "report.uftrace") };
 	struct style s;
 	struct report r = { .s = &s, .sums_only = true };
-	struct style_walk w = { .s = &s, .record = count_row, .ends_only = true };
+	struct report_collector c = {
+		.r = &r,
+		.walk = { .s = &s, .record = count_row, .ends_only = true },
+	};
 	bool done;
 
 	nrows = 0;
 	assert_true(style_open(&s, &env));
-	assert_true(report_by_task(&r, &env, &w, &done));
+	assert_true(report_by_task(&c, &env, &done));
 	assert_true(done || !r.n);
 	assert_int_equal(t->read.records > 0, done);
 	report_close(&r);
@@ -370,14 +374,13 @@ static void jumps_are_merged(void **state)
 }
 
 /* Allocations that fail, and all after them: the sums are complete, or it is known. */
-static void failures_are_known(void **state)
+static void failures_of(unsigned odd, unsigned threads)
 {
 	struct sums want;
 	bool good = false;
 
-	(void)state;
-	put_recording(ODD_RECORDS | ODD_SWITCHES | ODD_JUMPS);
-	assert_true(sums_read(&want, 0, 0));
+	put_recording(odd);
+	assert_true(sums_read(&want, 0, 1, 0));
 	for (uint64_t n = 1; !good && n < 1000; n++) {
 		const uint64_t failures = mem_failures();
 		struct spur_trace *t = open_dir(0);
@@ -385,7 +388,7 @@ static void failures_are_known(void **state)
 		static const struct any_options options;
 		struct spur_error err = { 0 };
 		struct pass_env env = { .trace = t,
-					.pipe = { .threads = 1 },
+					.pipe = { .threads = threads },
 					.err = &err,
 					ANY_OPTIONS(&options, "report.uftrace") };
 
@@ -400,6 +403,14 @@ static void failures_are_known(void **state)
 	}
 	assert_true(good);
 	sums_close(&want);
+}
+
+static void failures_are_known(void **state)
+{
+	(void)state;
+	failures_of(ODD_RECORDS | ODD_SWITCHES | ODD_JUMPS, 1);
+	failures_of(ODD_RECORDS | ODD_SWITCHES, 2);
+	failures_of(ODD_JUMPS, 2);
 }
 
 int main(void)

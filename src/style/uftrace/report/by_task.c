@@ -13,9 +13,18 @@
 #include "model/sink.h"
 #include "style/uftrace/report/report.h"
 
+/* What each thread but the first one, which has what was given, has of its own. */
+struct other {
+	struct report_collector collector;
+	struct report report;
+	struct style style;
+};
+
+/* Of one thread. Each has its own nodes and its own style, of whose tasks it reads some. */
 struct by_task {
-	struct report *r;
-	struct style_walk *walk;
+	struct other *other; /* NULL: the first one */
+	struct report_collector *c;
+	struct style *s; /* of c->r */
 	struct call_sink *sink;
 	uint32_t track; /* of the feed */
 	bool several; /* there are other tasks */
@@ -26,7 +35,7 @@ struct by_task {
 
 static struct style_task *task_of(const struct by_task *b)
 {
-	struct style *s = b->r->s;
+	struct style *s = b->s;
 	const uint32_t index = b->track < s->index_cap ? s->index[b->track] : 0;
 
 	return index ? &s->tasks[index - 1] : NULL;
@@ -64,8 +73,8 @@ static bool frames_lend(struct by_task *b, const struct style_task *t)
 		const bool known = f->addr || f->cls;
 
 		if (!frame_is_plain(t, f, begin) ||
-		    !(known ? sink_takes(k, b->r->s->trace, f->cls, f->addr)
-			    : sink_room(k, b->r->s->trace, 0))) {
+		    !(known ? sink_takes(k, b->s->trace, f->cls, f->addr)
+			    : sink_room(k, b->s->trace, 0))) {
 			sink_clear(k);
 			return false;
 		}
@@ -117,7 +126,7 @@ static bool frames_put(struct by_task *b, struct style_task *t)
 	const int32_t used = levels_around(t, a->low, k->depth);
 
 	assert(a->low <= k->depth);
-	if (top && !style_frame_get(b->r->s, t, (int32_t)top - 1))
+	if (top && !style_frame_get(b->s, t, (int32_t)top - 1))
 		return false;
 	for (uint32_t i = a->high; i-- > k->depth;)
 		t->frames[i] = (struct style_frame){
@@ -174,7 +183,7 @@ static bool rows_depend(struct by_task *b, const struct marked_rows *m)
 
 		if (row->flags & SPUR_F_BACK ||
 		    (row->kind == SPUR_BEGIN &&
-		     style_special_of(b->r->s, row->cls) == SPECIAL_LONGJMP))
+		     style_special_of(b->s, row->cls) == SPECIAL_LONGJMP))
 			return true;
 	}
 	return false;
@@ -185,7 +194,7 @@ static bool take_rows(void *self, struct marked_rows rows)
 	struct by_task *b = self;
 
 	b->depends = b->several && rows_depend(b, &rows);
-	return !b->depends && calls_take_back(b) && style_walk_rows(b->walk, rows);
+	return !b->depends && calls_take_back(b) && style_walk_rows(&b->c->walk, rows);
 }
 
 static bool feed_begin(void *self, const struct feed *f)
@@ -193,14 +202,14 @@ static bool feed_begin(void *self, const struct feed *f)
 	struct by_task *b = self;
 
 	b->track = f->track;
-	b->perf_time = b->r->s->perf_time;
+	b->perf_time = b->s->perf_time;
 	return true;
 }
 
 static bool feed_end(void *self, const struct feed *f)
 {
 	struct by_task *b = self;
-	struct style *s = b->r->s;
+	struct style *s = b->s;
 
 	(void)f;
 	s->perf_time = b->perf_time > s->perf_time ? b->perf_time : s->perf_time;
@@ -240,7 +249,7 @@ static bool add_sums(struct by_task *b)
 
 		if (!sum->calls)
 			continue;
-		n = report_named(b->r, trace_class(b->r->s->trace, cls)->name, cls);
+		n = report_named(b->c->r, trace_class(b->s->trace, cls)->name, cls);
 		if (!n)
 			return false;
 		n->total.sum += sum->sum - sum->inner;
@@ -250,22 +259,112 @@ static bool add_sums(struct by_task *b)
 	return true;
 }
 
+/* Adds what a thread has found to the first one's nodes. Returns false if out of memory. */
+static bool add_nodes(struct by_task *b, struct report *to)
+{
+	const struct report *from = b->c->r;
+
+	if (!style_walk_end(&b->c->walk))
+		return false;
+	for (size_t i = 0; i < from->n; i++) {
+		const struct report_node *add = &from->nodes[i];
+		struct report_node *n = report_named(to, add->name, add->cls);
+
+		if (!n)
+			return false;
+		n->total.sum += add->total.sum;
+		n->self.sum += add->self.sum;
+		n->calls += add->calls;
+	}
+	return true;
+}
+
 /* Undoes all that was read. Returns false if out of memory. */
 static bool begin_again(struct by_task *b, struct pass_env *env, const struct read_counts *read)
 {
-	struct report *r = b->r;
+	struct report_collector *c = b->c;
+	struct report *r = c->r;
 
 	report_close(r);
 	r->nodes = NULL;
 	r->n = r->cap = 0;
 	r->index = (struct map64){ 0 };
+	mem_table_free(c->nodes, c->nodes_cap, sizeof(*c->nodes));
+	c->nodes = NULL;
+	c->nodes_cap = 0;
 	feeds_rewind(env->trace, read);
 	style_close(r->s);
-	b->walk->failed = false;
+	c->walk.failed = false;
 	return style_open(r->s, env);
 }
 
-bool report_by_task(struct report *r, struct pass_env *env, struct style_walk *w, bool *done)
+/* Makes the style and nodes of another thread than the first. Returns false if out of memory. */
+static bool other_make(struct by_task *b, struct pass_env *env, const struct report_collector *c)
+{
+	struct other *o = mem_alloc(sizeof(*o));
+
+	if (!o)
+		return false;
+	o->collector = *c;
+	o->collector.r = &o->report;
+	o->collector.walk.s = &o->style;
+	o->collector.walk.self = &o->collector;
+	o->report = (struct report){ .s = &o->style, .sums_only = true };
+	b->other = o;
+	b->c = &o->collector;
+	return style_open(&o->style, env);
+}
+
+/* Makes the state of a thread. Returns false if out of memory; free with thread_free(). */
+static bool thread_make(struct by_task *b, struct pass_env *env, const struct report_collector *c)
+{
+	if (!b->c && !other_make(b, env, c))
+		return false;
+	b->s = b->c->r->s;
+	b->several = env->trace->nfeeds > 1;
+	b->sink = mem_alloc(sizeof(*b->sink));
+	if (b->sink)
+		b->sink->addrs = mem_alloc(sizeof(*b->sink->addrs));
+	if (!b->sink || !b->sink->addrs)
+		return false;
+	b->sink->addrs->admits = is_ordinary;
+	b->sink->addrs->self = b->s;
+	return true;
+}
+
+static void thread_free(struct by_task *b)
+{
+	struct other *const o = b->other;
+
+	sink_free(b->sink);
+	if (o) {
+		mem_table_free(o->collector.nodes, o->collector.nodes_cap,
+			       sizeof(*o->collector.nodes));
+		report_close(&o->report);
+		style_close(&o->style);
+	}
+	mem_free(o);
+}
+
+/* Joins what `n` threads have found. Returns false if out of memory. */
+static bool threads_join(struct by_task *threads, unsigned n)
+{
+	uint64_t last = 0;
+	bool good = true;
+
+	for (unsigned i = 0; i < n; i++)
+		last = threads[i].s->perf_time > last ? threads[i].s->perf_time : last;
+	for (unsigned i = 0; i < n && good; i++) {
+		threads[i].s->perf_time = last;
+		good = !threads[i].s->failed && add_sums(&threads[i]) &&
+		       (!i || add_nodes(&threads[i], threads[0].c->r));
+	}
+	return good;
+}
+
+/* As report_by_task(), on `n` threads with their states. */
+static bool run_by_task(struct by_task *threads, void **states, unsigned n, struct pass_env *env,
+			bool *done)
 {
 	static const struct pipe_fold fold = { .feed_begin = feed_begin,
 					       .marked = take_rows,
@@ -273,28 +372,42 @@ bool report_by_task(struct report *r, struct pass_env *env, struct style_walk *w
 					       .sink = calls_lend };
 	const struct read_counts read = env->trace->read;
 	struct pipe_options opt = env->pipe;
-	struct by_task b = { .r = r, .walk = w, .several = env->trace->nfeeds > 1 };
-	void *const state = &b;
-	bool good = false;
+	bool good = true;
 
-	*done = tasks_are_apart(r, env);
+	opt.parts = PIPE_WHOLE;
+	for (unsigned i = 0; i < n && good; i++) {
+		good = thread_make(&threads[i], env, threads[0].c);
+		states[i] = &threads[i];
+	}
+	good = good && pipe_run_feeds(env->trace, &opt, &fold, states) != SPUR_FAIL &&
+	       threads_join(threads, n);
+	for (unsigned i = 0; i < n; i++)
+		*done = *done && !threads[i].depends;
+	return *done ? good : begin_again(&threads[0], env, &read);
+}
+
+bool report_by_task(struct report_collector *c, struct pass_env *env, bool *done)
+{
+	struct pipe_options opt = env->pipe;
+	struct by_task *threads;
+	void **states;
+	bool good = false;
+	unsigned n;
+
+	*done = tasks_are_apart(c->r, env);
 	if (!*done)
 		return true;
-	opt.threads = 1;
 	opt.parts = PIPE_WHOLE;
-	b.sink = mem_alloc(sizeof(*b.sink));
-	if (b.sink)
-		b.sink->addrs = mem_alloc(sizeof(*b.sink->addrs));
-	if (b.sink && b.sink->addrs) {
-		b.sink->addrs->admits = is_ordinary;
-		b.sink->addrs->self = r->s;
-		good = pipe_run_feeds(env->trace, &opt, &fold, &state) != SPUR_FAIL &&
-		       !r->s->failed && add_sums(&b);
+	n = pipe_workers(env->trace, &opt);
+	threads = mem_array(n, sizeof(*threads));
+	states = mem_array(n, sizeof(*states));
+	if (threads && states) {
+		threads[0].c = c;
+		good = run_by_task(threads, states, n, env, done);
 	}
-	if (b.depends) {
-		*done = false;
-		good = begin_again(&b, env, &read);
-	}
-	sink_free(b.sink);
+	for (unsigned i = 0; threads && i < n; i++)
+		thread_free(&threads[i]);
+	mem_free(threads);
+	mem_free(states);
 	return good;
 }

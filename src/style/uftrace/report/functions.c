@@ -34,13 +34,6 @@ static const uint8_t total_columns[] = { REPORT_TOTAL_AVG, REPORT_TOTAL_MIN, REP
 static const uint8_t self_columns[] = { REPORT_SELF_AVG, REPORT_SELF_MIN, REPORT_SELF_MAX,
 					REPORT_SELF_STDV };
 
-struct functions {
-	struct report *r;
-	uint32_t *nodes; /* by class: 1 + the node of its name; 0: not known */
-	size_t nodes_cap;
-	uint32_t schedule, preempted; /* string ids */
-};
-
 /* --- rows --- */
 
 struct report_node *report_named(struct report *r, uint32_t name, uint32_t cls)
@@ -54,73 +47,73 @@ struct report_node *report_named(struct report *r, uint32_t name, uint32_t cls)
 	return n;
 }
 
-static bool add_named(struct functions *f, struct style_task *t, uint32_t name, uint32_t cls,
+static bool add_named(struct report_collector *c, struct style_task *t, uint32_t name, uint32_t cls,
 		      uint64_t time)
 {
-	struct report_node *n = report_named(f->r, name, cls);
+	struct report_node *n = report_named(c->r, name, cls);
 
 	if (!n)
 		return false;
-	report_add(f->r, n, t, time);
+	report_add(c->r, n, t, time);
 	return true;
 }
 
 /* A frame by what it recorded. */
-static bool add_frame(struct functions *f, struct style_task *t, const struct style_frame *fr,
-		      uint64_t time)
+static bool add_frame(struct report_collector *c, struct style_task *t,
+		      const struct style_frame *fr, uint64_t time)
 {
 	char text[24];
 	uint32_t name;
 
 	if (style_id_is_sched(fr->addr))
 		return add_named(
-			f, t, fr->addr == UFTRACE_EV_SCHED_OUT_PREEMPT ? f->preempted : f->schedule,
+			c, t, fr->addr == UFTRACE_EV_SCHED_OUT_PREEMPT ? c->preempted : c->schedule,
 			0, time);
 	t->func = fr->cls;
 	if (fr->cls)
-		return add_named(f, t, trace_class(f->r->s->trace, fr->cls)->name, fr->cls, time);
+		return add_named(c, t, trace_class(c->r->s->trace, fr->cls)->name, fr->cls, time);
 	text[0] = '<';
 	*put_hex(text + 1, fr->addr) = '\0';
-	name = trace_intern(f->r->s->trace, strcat(text, ">"));
-	return name && add_named(f, t, name, 0, time);
+	name = trace_intern(c->r->s->trace, strcat(text, ">"));
+	return name && add_named(c, t, name, 0, time);
 }
 
 /* Learns the node of a class. Returns NULL if out of memory. */
-static struct report_node *class_node(struct functions *f, const struct spur_event *row)
+static struct report_node *class_node(struct report_collector *c, const struct spur_event *row)
 {
-	struct report_node *n = report_node(f->r, row->name);
+	struct report_node *n = report_node(c->r, row->name);
 
-	if (!n || !mem_table_grow((void **)&f->nodes, &f->nodes_cap, (size_t)row->cls + 1,
-				  sizeof(*f->nodes), UINT32_MAX))
+	if (!n || !mem_table_grow((void **)&c->nodes, &c->nodes_cap, (size_t)row->cls + 1,
+				  sizeof(*c->nodes), UINT32_MAX))
 		return NULL;
-	f->nodes[row->cls] = (uint32_t)(n - f->r->nodes) + 1;
+	c->nodes[row->cls] = (uint32_t)(n - c->r->nodes) + 1;
 	n->name = row->name;
 	return n;
 }
 
 /* A call ends. All rows of a class have its name. */
-static bool add_call(struct functions *f, struct style_task *t, const struct spur_event *row)
+static bool add_call(struct report_collector *c, struct style_task *t, const struct spur_event *row)
 {
 	const uint32_t cls = row->cls;
-	struct report_node *n = cls < f->nodes_cap && f->nodes[cls]
-					? &f->r->nodes[f->nodes[cls] - 1]
-					: class_node(f, row);
+	struct report_node *n = cls < c->nodes_cap && c->nodes[cls]
+					? &c->r->nodes[c->nodes[cls] - 1]
+					: class_node(c, row);
 
 	if (!n)
 		return false;
 	assert(n->name == row->name);
 	n->cls = cls;
 	t->func = cls;
-	report_add(f->r, n, t, (uint64_t)row->ts);
+	report_add(c->r, n, t, (uint64_t)row->ts);
 	return true;
 }
 
-static bool read_lost(struct functions *f, struct style_task *t, uint64_t time)
+static bool read_lost(struct report_collector *c, struct style_task *t, uint64_t time)
 {
 	for (; t->count >= t->user_count && t->count >= 0; t->count--) {
-		struct style_frame *fr = style_frame_get(f->r->s, t, t->count);
+		struct style_frame *fr = style_frame_get(c->r->s, t, t->count);
 
-		if (fr && fr->valid && !fr->hidden && !add_frame(f, t, fr, time))
+		if (fr && fr->valid && !fr->hidden && !add_frame(c, t, fr, time))
 			return false;
 	}
 	return true;
@@ -128,7 +121,7 @@ static bool read_lost(struct functions *f, struct style_task *t, uint64_t time)
 
 static bool take(void *self, struct style_task *t, const struct spur_event *row)
 {
-	struct functions *f = self;
+	struct report_collector *c = self;
 	const struct style_frame *fr;
 	uint64_t time = (uint64_t)row->ts;
 
@@ -136,20 +129,20 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 	case TYPE_ENTRY:
 		return true;
 	case TYPE_LOST:
-		return read_lost(f, t, time);
+		return read_lost(c, t, time);
 	case TYPE_EVENT:
 		if (row->cpu != SPUR_NO_CPU)
 			t->cpu = row->cpu;
 		if (!style_is_sched(row) || !(row->flags & SPUR_F_IN))
 			return true;
-		fr = style_frame_get(f->r->s, t, t->count);
+		fr = style_frame_get(c->r->s, t, t->count);
 		if (!fr || !style_id_is_sched(fr->addr))
 			return true;
-		return add_named(f, t,
-				 fr->addr == UFTRACE_EV_SCHED_OUT ? f->schedule : f->preempted, 0,
+		return add_named(c, t,
+				 fr->addr == UFTRACE_EV_SCHED_OUT ? c->schedule : c->preempted, 0,
 				 time);
 	default:
-		return add_call(f, t, row);
+		return add_call(c, t, row);
 	}
 }
 
@@ -364,30 +357,25 @@ static bool choose(struct report *r, struct pass_env *env, uint8_t *keys)
 
 bool report_collect(struct report *r, struct pass_env *env)
 {
-	struct functions f = {
+	struct report_collector c = {
 		.r = r,
+		.walk = { .s = r->s,
+			  .record = take,
+			  .end = read_end,
+			  .self = &c,
+			  .filter = env->filter,
+			  .ends_only = true },
 		.schedule = trace_intern(env->trace, "linux:schedule"),
 		.preempted = trace_intern(env->trace, "linux:schedule (pre-empted)"),
 	};
-	struct style_walk w = { .s = r->s,
-				.record = take,
-				.end = read_end,
-				.self = &f,
-				.filter = env->filter,
-				.ends_only = true };
 	bool done = false;
-	bool good = f.schedule && f.preempted && report_by_task(r, env, &w, &done);
+	bool good = c.schedule && c.preempted && report_by_task(&c, env, &done);
 
-	if (good && !done) {
-		/* Nodes that were found by task are gone. */
-		mem_table_free(f.nodes, f.nodes_cap, sizeof(*f.nodes));
-		f.nodes = NULL;
-		f.nodes_cap = 0;
-		good = pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL;
-	}
-	good = good && !w.failed && style_walk_end(&w);
-
-	mem_table_free(f.nodes, f.nodes_cap, sizeof(*f.nodes));
+	if (good && !done)
+		good = pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &c.walk) !=
+		       SPUR_FAIL;
+	good = good && !c.walk.failed && style_walk_end(&c.walk);
+	mem_table_free(c.nodes, c.nodes_cap, sizeof(*c.nodes));
 	if (good && !r->sums_only)
 		finish(r);
 	return good;

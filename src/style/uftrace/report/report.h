@@ -63,6 +63,15 @@ struct report {
 	struct out *o;
 };
 
+/* What adds calls to nodes by name, for one thread. */
+struct report_collector {
+	struct report *r;
+	struct style_walk walk; /* `self` is the collector */
+	uint32_t *nodes; /* by class: 1 + the node of its name; 0: not known */
+	size_t nodes_cap;
+	uint32_t schedule, preempted; /* string ids */
+};
+
 /* Sort keys beside columns. */
 enum { KEY_NAME = REPORT_COLUMNS, KEY_TID, KEY_COMM, REPORT_KEYS = 16 };
 
@@ -73,11 +82,11 @@ void report_add(struct report *r, struct report_node *n, struct style_task *t, u
 /* Returns the class's node: all classes of a name share one. Returns NULL if out of memory. */
 struct report_node *report_named(struct report *r, uint32_t name, uint32_t cls);
 /*
- * Adds the sums of all calls task by task, w being the walk for what is no ordinary call. Sets
- * *done to false, with r, its style and the trace as they were before, if a task's calls depend on
- * other tasks. Returns false if out of memory.
+ * Adds the sums of all calls task by task, on all threads; the collector takes what is no ordinary
+ * call. Sets *done to false, with c->r, its style and the trace as they were before, if a task's
+ * calls depend on other tasks. Returns false if out of memory.
  */
-bool report_by_task(struct report *r, struct pass_env *env, struct style_walk *w, bool *done);
+bool report_by_task(struct report_collector *c, struct pass_env *env, bool *done);
 /*
  * Reads the trace of r->s into nodes by name, with their averages. Returns false if out of memory.
  */
