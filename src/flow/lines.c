@@ -28,7 +28,13 @@ enum {
 	LINES_ROWS_LEAST = 4, /* of one lane: all have a block at once */
 	LINES_BLOCK = 2, /* batches of rows that make a block of lines */
 	LINES_LIMIT = 1 << 28, /* of one block */
-	LINES_AHEAD = 12 << 20, /* bytes of blocks that are ready, about */
+	/*
+	 * Bytes of blocks that are ready, about: what a cache keeps, as the merge reads what other
+	 * threads have written. Many lanes need more, as all of them have blocks at once.
+	 */
+	LINES_AHEAD = 3 << 20,
+	LINES_AHEAD_MOST = 12 << 20,
+	LINES_LANE_AHEAD = 192 << 10, /* for each lane */
 	LINES_PART = 512 << 10, /* bytes of a feed that are a part, at least */
 	LINES_PART_AHEAD = 4 << 20, /* bytes of blocks that are ready, for each worker, of parts */
 	LINES_READY = 64, /* blocks of one lane */
@@ -226,14 +232,31 @@ static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer
 	return to->text.len <= UINT32_MAX;
 }
 
-/* Asks the workers for more blocks of the lane if there is room for them. */
+/* Bytes of blocks that may be ready before no more are asked for. */
+static size_t lanes_room(const struct lanes *s, const struct lane *l)
+{
+	const size_t all = s->count * (size_t)LINES_LANE_AHEAD;
+	const size_t room = all < LINES_AHEAD	     ? LINES_AHEAD
+			    : all < LINES_AHEAD_MOST ? all
+						     : LINES_AHEAD_MOST;
+
+	return room + (l->part ? s->nthreads * (size_t)LINES_PART_AHEAD : 0);
+}
+
+/*
+ * Asks the workers for more blocks of the lane if there is room for them. Where lanes are few, a
+ * worker is woken for several blocks: until then the merge, which fills what it needs, can do
+ * without.
+ */
 static void lane_want(struct lanes *s, struct lane *l)
 {
-	if (!s->nthreads || l->queued || l->busy || l->ended || l->nready == LINES_READY ||
-	    s->ahead > LINES_AHEAD + (l->part ? s->nthreads * (size_t)LINES_PART_AHEAD : 0))
+	const size_t room = lanes_room(s, l), gap = room == LINES_AHEAD ? LINES_AHEAD / 2 : 0;
+
+	if (!s->nthreads || l->ended)
 		return;
-	queue_add(s, l);
-	if (s->idle)
+	if (!l->queued && !l->busy && l->nready < LINES_READY && s->ahead <= room)
+		queue_add(s, l);
+	if (s->idle && s->queue && s->ahead + gap <= room)
 		pthread_cond_signal(&s->work);
 }
 
