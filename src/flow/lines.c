@@ -613,11 +613,12 @@ static bool window_write(struct lanes *s, const uint32_t *active, uint32_t n, st
 	if (!merge_core_sort(&s->core, active, n))
 		return false;
 	for (size_t i = 0, run; i < order->n; i = run) {
-		const uint32_t *m = order->members;
+		const uint32_t number = order_number(order->words[i]);
 
-		for (run = i + 1; run < order->n && m[run] == m[run - 1] + 1; run++)
+		for (run = i + 1; run < order->n && order_number(order->words[run]) == number;
+		     run++)
 			;
-		lane_lines(s, m[i] >> ORDER_SHIFT, (m[run - 1] & ORDER_MASK) + 1, o);
+		lane_lines(s, number, s->core.inputs[number].pos + (run - i), o);
 	}
 	return true;
 }

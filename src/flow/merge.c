@@ -276,22 +276,20 @@ static enum spur_status window_next(struct merge *m, struct marked_rows *out)
 	n = merge_core_window(c, active);
 	if (!n)
 		return SPUR_END;
-	if (n == 1)
-		*out = merge_rows(m, active[0], c->windows[active[0]].safe);
-	else if (!merge_core_sort(c, active, n))
-		return SPUR_FAIL;
-	for (uint32_t k = 0; k < n; k++) {
-		assert(c->windows[active[k]].safe <= c->inputs[active[k]].n);
-		c->inputs[active[k]].pos = (uint32_t)c->windows[active[k]].safe;
-	}
+	if (n > 1)
+		return merge_core_sort(c, active, n) ? SPUR_OK : SPUR_FAIL;
+	assert(c->windows[active[0]].safe <= c->inputs[active[0]].n);
+	*out = merge_rows(m, active[0], c->windows[active[0]].safe);
+	c->inputs[active[0]].pos = (uint32_t)c->windows[active[0]].safe;
 	return SPUR_OK;
 }
 
 /* Up to a batch of rows in time order: of the order that is left, else of a new window. */
 static enum spur_status window_step(struct merge *m, struct marked_rows *out)
 {
-	const struct merge_core *c = &m->core;
+	struct merge_input *const inputs = m->core.inputs;
 	struct order *o = &m->core.order;
+	const uint64_t *words;
 	size_t n;
 
 	*out = (struct marked_rows){ 0 };
@@ -301,15 +299,18 @@ static enum spur_status window_step(struct merge *m, struct marked_rows *out)
 		if (st != SPUR_OK || out->n)
 			return st;
 	}
-	assert(o->next < o->n && o->n <= o->cap);
+	assert(o->next < o->n);
 	n = o->n - o->next < BATCH_ROWS ? o->n - o->next : BATCH_ROWS;
 	*out = (struct marked_rows){ .rows = m->out, .marks = m->out_marks, .n = n };
+	words = o->words + o->next;
 	for (size_t i = 0; i < n; i++) {
-		const uint32_t row = o->members[o->next + i];
+		const uint32_t number = order_number(words[i]);
+		struct merge_input *in = &inputs[number];
 
-		m->out[i] = input_rows(&c->inputs[row >> ORDER_SHIFT])[row & ORDER_MASK];
-		if (m->out_marks)
-			m->out_marks[i] = m->marks[row >> ORDER_SHIFT][row & ORDER_MASK];
+		out->rows[i] = input_rows(in)[in->pos];
+		if (out->marks)
+			out->marks[i] = m->marks[number][in->pos];
+		in->pos++;
 	}
 	o->next += n;
 	return SPUR_OK;

@@ -45,8 +45,7 @@ bool merge_core_give(struct merge_core *c, uint32_t i, const void *items, size_t
 	}
 	if (!w || !n)
 		return true;
-	if (n > ORDER_MASK ||
-	    !mem_grow((void **)&w->keys, &w->cap, n, sizeof(*w->keys), ORDER_MASK)) {
+	if (!mem_grow((void **)&w->keys, &w->cap, n, sizeof(*w->keys), UINT32_MAX)) {
 		in->n = 0;
 		return false;
 	}
@@ -71,22 +70,31 @@ static size_t window_end(const struct merge_input *in, const struct merge_window
 
 uint32_t merge_core_window(struct merge_core *c, uint32_t active[ORDER_WINDOW])
 {
-	uint32_t first = MERGE_ENDED,
-		 n = 0; /* the input that ends earliest; of equal ones the first */
-	int64_t limit = 0;
+	uint32_t first = MERGE_ENDED, /* the input that ends earliest; of equal ones the first */
+		n = 0;
+	int64_t limit = INT64_MAX;
 
 	assert(c->windows);
+	c->base = INT64_MAX;
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct merge_input *in = &c->inputs[i];
+		const int64_t *keys = c->windows[i].keys;
 
 		if (in->pos == in->n)
 			continue;
-		if (first == MERGE_ENDED || c->windows[i].keys[in->n - 1] < limit) {
+		c->base = keys[in->pos] < c->base ? keys[in->pos] : c->base;
+		if (first == MERGE_ENDED || keys[in->n - 1] < limit) {
 			first = i;
-			limit = c->windows[i].keys[in->n - 1];
+			limit = keys[in->n - 1];
 		}
 	}
-	for (uint32_t i = 0; i < c->count && first != MERGE_ENDED; i++) {
+	if (first == MERGE_ENDED)
+		return 0;
+	if ((uint64_t)limit - (uint64_t)c->base >= order_span) {
+		limit = c->base + (int64_t)(order_span - 1);
+		first = MERGE_ENDED; /* no input ends in the window */
+	}
+	for (uint32_t i = 0; i < c->count; i++) {
 		const struct merge_input *in = &c->inputs[i];
 		struct merge_window *w = &c->windows[i];
 
@@ -113,7 +121,7 @@ bool merge_core_sort(struct merge_core *c, const uint32_t *active, uint32_t n)
 		const struct merge_window *w = &c->windows[active[k]];
 		const size_t pos = c->inputs[active[k]].pos;
 
-		leaves[k] = order_add(&c->order, w->keys + pos, w->safe - pos, active[k], pos);
+		leaves[k] = order_add(&c->order, w->keys + pos, w->safe - pos, c->base, active[k]);
 	}
 	order_sort(&c->order, leaves, n);
 	assert(c->order.n == total);

@@ -49,7 +49,8 @@ struct merge_core {
 	struct merge_input *inputs;
 	struct merge_window *windows; /* NULL: the tree is used */
 	struct merge_key *tree;
-	struct order order; /* of the window */
+	struct order order; /* of the window; which item of an input is next, its `pos` says */
+	int64_t base; /* the window's first key */
 	uint32_t count;
 	size_t stride; /* bytes from item to item */
 };

@@ -6,96 +6,106 @@
 
 #include "base/mem.h"
 
-enum { ORDER_LEAST = 1024 };
+enum {
+	ORDER_LEAST = 1024,
+	ORDER_ENDS = 2, /* words around a sequence */
+};
 
 bool order_begin(struct order *o, size_t members)
 {
+	const size_t words = members + ORDER_ENDS * ORDER_WINDOW;
+
 	o->filled = o->n = o->next = 0;
-	if (members <= o->cap)
+	if (words <= o->cap)
 		return true;
 	order_free(o);
-	members = members > ORDER_LEAST ? 2 * members : ORDER_LEAST;
+	o->cap = words > ORDER_LEAST ? 2 * words : ORDER_LEAST;
 	for (int i = 0; i < 2; i++) {
-		o->lists[i].keys = mem_array(members, sizeof(*o->lists[i].keys));
-		o->lists[i].members = mem_array(members, sizeof(*o->lists[i].members));
-		if (!o->lists[i].keys || !o->lists[i].members) {
+		o->rooms[i] = mem_array(o->cap, sizeof(*o->rooms[i]));
+		if (!o->rooms[i]) {
 			order_free(o);
 			return false;
 		}
 	}
-	o->cap = members;
 	return true;
 }
 
-struct order_list order_add(struct order *o, const int64_t *keys, size_t n, uint32_t number,
-			    size_t from)
+/* A sequence of `n` words at `room`, with the words around it. */
+static struct order_list list_begin(uint64_t *room, size_t n)
 {
-	struct order_list l = { o->lists[0].keys + o->filled, o->lists[0].members + o->filled, n };
+	room[0] = 0;
+	room[n + 1] = UINT64_MAX;
+	return (struct order_list){ room + 1, n };
+}
 
-	assert(n <= o->cap - o->filled && from + n <= (size_t)ORDER_MASK + 1);
-	memcpy(l.keys, keys, n * sizeof(*keys));
+struct order_list order_add(struct order *o, const int64_t *times, size_t n, int64_t base,
+			    uint32_t number)
+{
+	const struct order_list l = list_begin(o->rooms[0] + o->filled, n);
+
+	assert(number < ORDER_WINDOW && n + ORDER_ENDS <= o->cap - o->filled);
+	assert(!n || (uint64_t)times[n - 1] - (uint64_t)base < order_span);
 	for (size_t i = 0; i < n; i++)
-		l.members[i] = number << ORDER_SHIFT | (uint32_t)(from + i);
-	o->filled += n;
+		l.words[i] = ((uint64_t)times[i] - (uint64_t)base + 1) << ORDER_SHIFT | number;
+	o->filled += n + ORDER_ENDS;
+	o->n += n;
 	return l;
 }
 
-/* Two sorted sequences to one; at equal keys `a` is first. */
-static void order_pair(const struct order_list *a, const struct order_list *b,
-		       struct order_list *out)
+/*
+ * Two sorted sequences to one, from both ends at once, as each step waits for the one before it.
+ * INVARIANT: no sequence is left beyond the word before or behind it, as that is never taken while
+ * words are left.
+ */
+static void order_pair(const struct order_list *a, const struct order_list *b, uint64_t *out)
 {
-	const int64_t *ka = a->keys, *kb = b->keys, *const ea = ka + a->n, *const eb = kb + b->n;
-	const uint32_t *ra = a->members, *rb = b->members;
-	int64_t *ko = out->keys;
-	uint32_t *ro = out->members;
+	const uint64_t *fa = a->words, *fb = b->words; /* what is next from the front */
+	const uint64_t *la = a->words + a->n - 1, *lb = b->words + b->n - 1; /* from the back */
+	uint64_t *front = out, *back = out + a->n + b->n;
 
-	while (ka < ea && kb < eb) {
-		const int64_t x = *ka, y = *kb;
-		const size_t from_b = y < x;
+	for (size_t i = (a->n + b->n) / 2; i > 0; i--) {
+		const size_t from_b = *fb < *fa, last_b = *lb > *la;
 
-		*ko++ = x ^ ((x ^ y) & -(int64_t)from_b);
-		*ro++ = *ra ^ ((*ra ^ *rb) & -(uint32_t)from_b);
-		kb += from_b;
-		rb += from_b;
-		ka += from_b ^ 1;
-		ra += from_b ^ 1;
+		*front++ = *fb < *fa ? *fb : *fa;
+		fb += from_b;
+		fa += 1 - from_b;
+		*--back = *lb > *la ? *lb : *la;
+		lb -= last_b;
+		la -= 1 - last_b;
 	}
-	memcpy(ko, ka, (size_t)(ea - ka) * sizeof(*ko));
-	memcpy(ro, ra, (size_t)(ea - ka) * sizeof(*ro));
-	ko += ea - ka;
-	ro += ea - ka;
-	memcpy(ko, kb, (size_t)(eb - kb) * sizeof(*ko));
-	memcpy(ro, rb, (size_t)(eb - kb) * sizeof(*ro));
-	out->n = a->n + b->n;
+	if (front != back)
+		*front++ = *fb < *fa ? *fb : *fa;
+	assert(front == back && fa <= a->words + a->n && fb <= b->words + b->n);
 }
 
 void order_sort(struct order *o, struct order_list *leaves, uint32_t n)
 {
-	o->n = o->filled;
 	for (int to = 1; n > 1; to = !to) {
-		size_t at = 0;
+		uint64_t *room = o->rooms[to];
 		uint32_t pairs = 0;
 
 		for (uint32_t k = 0; k < n; k += 2) {
-			const struct order_list none = { leaves[k].keys, leaves[k].members, 0 };
-			struct order_list out = { o->lists[to].keys + at, o->lists[to].members + at,
-						  0 };
+			const struct order_list *a = &leaves[k], *b = a + 1;
+			const struct order_list out =
+				list_begin(room, a->n + (k + 1 < n ? b->n : 0));
 
-			order_pair(&leaves[k], k + 1 < n ? &leaves[k + 1] : &none, &out);
+			if (k + 1 < n)
+				order_pair(a, b, out.words);
+			else
+				memcpy(out.words, a->words, a->n * sizeof(*a->words));
 			leaves[pairs++] = out;
-			at += out.n;
+			room += out.n + ORDER_ENDS;
 		}
-		assert(at == o->n);
+		assert(room <= o->rooms[to] + o->cap);
 		n = pairs;
 	}
-	o->members = leaves[0].members;
+	o->words = leaves[0].words;
+	assert(leaves[0].n == o->n);
 }
 
 void order_free(struct order *o)
 {
-	for (int i = 0; i < 2; i++) {
-		mem_free(o->lists[i].keys);
-		mem_free(o->lists[i].members);
-	}
+	for (int i = 0; i < 2; i++)
+		mem_free(o->rooms[i]);
 	*o = (struct order){ 0 };
 }

@@ -1,7 +1,10 @@
 /*
  * The order of rows or lines of several sorted sequences, made in pairs without branches that the
- * data decides: whose is
- * next among interleaved sequences cannot be predicted.
+ * data decides: whose is next among interleaved sequences cannot be predicted.
+ *
+ * A member is one word: its time, counted from the earliest one, above the number of its sequence.
+ * So words compare as members do, and which member of its sequence a word stands for is told by how
+ * many of that sequence came before it.
  */
 #ifndef SPUR_FLOW_ORDER_H
 #define SPUR_FLOW_ORDER_H
@@ -11,37 +14,47 @@
 #include <stdint.h>
 
 enum {
-	ORDER_WINDOW = 64, /* sequences at most */
-	ORDER_SHIFT = 24, /* a member: number of its sequence << ORDER_SHIFT | place in it */
-	ORDER_MASK = (1 << ORDER_SHIFT) - 1,
+	ORDER_SHIFT = 6, /* bits of a sequence's number */
+	ORDER_WINDOW = 1 << ORDER_SHIFT, /* sequences at most */
 };
 
-/* A sorted sequence. */
+/* Times of one order are less than this far apart. */
+static const uint64_t order_span = (uint64_t)1 << 57;
+
+/*
+ * A sorted sequence. INVARIANT: the word before it is 0, the word behind it is UINT64_MAX, and its
+ * own words lie between.
+ */
 struct order_list {
-	int64_t *keys;
-	uint32_t *members;
+	uint64_t *words;
 	size_t n;
 };
 
 /* Zero-initialised; its memory is used again. */
 struct order {
-	struct order_list lists[2]; /* made in turns; the sequences to be sorted fill the first */
-	size_t cap;
-	const uint32_t *members; /* in order, after order_sort() */
+	uint64_t *rooms[2]; /* made in turns; the sequences to be sorted fill the first */
+	size_t cap; /* words of each */
+	const uint64_t *words; /* in order, after order_sort() */
 	size_t n, next; /* `next` is the caller's */
-	size_t filled; /* of lists[0] */
+	size_t filled; /* words of the first room */
 };
 
 /* Makes an empty order with room for `members` members. Returns false if out of memory. */
 bool order_begin(struct order *o, size_t members);
 /*
- * A sequence behind those that are there: the keys, and the members `number` << ORDER_SHIFT | from
- * and on.
+ * Adds the sequence `number`, behind those of lower numbers. Its times do not go back, and lie in
+ * [base, base + order_span).
  */
-struct order_list order_add(struct order *o, const int64_t *keys, size_t n, uint32_t number,
-			    size_t from);
-/* Sorts them; at equal keys earlier sequences are first. */
+struct order_list order_add(struct order *o, const int64_t *times, size_t n, int64_t base,
+			    uint32_t number);
+/* Sorts them; at equal times sequences of lower numbers are first. */
 void order_sort(struct order *o, struct order_list *leaves, uint32_t n);
 void order_free(struct order *o);
+
+/* The sequence of a word. */
+static inline uint32_t order_number(uint64_t word)
+{
+	return (uint32_t)word & (ORDER_WINDOW - 1);
+}
 
 #endif

@@ -104,7 +104,7 @@ static void run_windows(struct model *m, struct merge_core *c, size_t step)
 			return;
 		assert_true(merge_core_sort(c, active, n));
 		for (size_t k = 0; k < c->order.n; k++)
-			take(m, c, c->order.members[k] >> ORDER_SHIFT, 1);
+			take(m, c, order_number(c->order.words[k]), 1);
 		for (uint32_t k = 0; k < n; k++)
 			assert_int_equal(c->inputs[active[k]].pos, c->windows[active[k]].safe);
 	}
@@ -191,11 +191,46 @@ static void test_back(void **state)
 	}
 }
 
+/* Times that are further apart than one order takes, up to all that there are. */
+static void test_far(void **state)
+{
+	static const int64_t least[] = { INT64_MIN, -1, INT64_MAX - ITEMS };
+	static const uint64_t steps[] = { 1, order_span - 1, order_span, order_span + 1,
+					  UINT64_MAX / ITEMS };
+
+	(void)state;
+	for (size_t i = 0; i < 3 * 5; i++) {
+		const int64_t from = least[i % 3];
+		unsigned seed = 1;
+		struct merge_core c;
+		struct model m;
+
+		model_make(&m, 5, 2, &seed);
+		for (size_t k = 0; k < m.n; k++) {
+			struct item *item = &m.items[(size_t)m.want[k].input * ITEMS +
+						     m.want[k].number];
+			const uint64_t more = (uint64_t)item->ts * steps[i % 5];
+
+			item->ts = more > (uint64_t)INT64_MAX - (uint64_t)from
+					   ? INT64_MAX
+					   : (int64_t)((uint64_t)from + more);
+			m.want[k] = *item;
+		}
+		qsort(m.want, m.n, sizeof(*m.want), by_key);
+		assert_true(merge_core_init(&c, 5, sizeof(struct item)));
+		run_windows(&m, &c, 1 + i % ITEMS);
+		assert_memory_equal(m.got, m.want, m.n * sizeof(*m.want));
+		merge_core_free(&c);
+		model_free(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sorted),
 		cmocka_unit_test(test_back),
+		cmocka_unit_test(test_far),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
