@@ -42,6 +42,25 @@ static inline char *put_decimal(char *w, uint64_t v)
 #endif
 }
 
+/* Writes the eight digits that digits_eight() made, with leading zeros. */
+static inline char *put_digits_eight(char *w, uint64_t digits)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	digits |= 0x3030303030303030;
+	memcpy(w, &digits, sizeof(digits));
+#else
+	for (int i = 0; i < 8; i++)
+		w[i] = (char)('0' + (digits >> 8 * i & 15));
+#endif
+	return w + 8;
+}
+
+/* How many of these digits are zeros at the end. */
+static inline unsigned digits_zeros(uint64_t digits)
+{
+	return digits ? (unsigned)__builtin_clzll(digits) / 8 : 8;
+}
+
 /* Eight hexadecimal digits of `v` as bytes from 0 to 15, the first digit in the lowest byte. */
 static inline uint64_t hex_eight(uint32_t v)
 {
@@ -53,29 +72,33 @@ static inline uint64_t hex_eight(uint32_t v)
 }
 
 /* The characters of digits from 0 to 15. */
-static inline uint64_t hex_chars(uint64_t digits)
+static inline uint64_t hex_chars(uint64_t digits, bool upper)
 {
 	const uint64_t letters = (digits + 0x0606060606060606) >> 4 & 0x0101010101010101;
 
-	return digits + 0x3030303030303030 + letters * ('a' - '0' - 10);
+	return digits + 0x3030303030303030 + letters * (uint64_t)((upper ? 'A' : 'a') - '0' - 10);
 }
 
-/* Writes a hexadecimal number as put_hex() does. Requires room for 24 bytes. */
-static inline char *put_hex_digits(char *w, uint64_t v)
+/* Writes a hexadecimal number without leading zeros. Requires room for 24 bytes. */
+static inline char *put_hex_digits(char *w, uint64_t v, bool upper)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	const uint64_t low = hex_eight((uint32_t)v), high = hex_eight((uint32_t)(v >> 32));
 	const uint64_t first = v >> 32 ? high : low;
 	/* The last digit is always written. */
 	const unsigned zeros = (unsigned)__builtin_ctzll(first | (uint64_t)1 << 56) / 8;
-	const uint64_t text = hex_chars(first) >> 8 * zeros, rest = hex_chars(low);
+	const uint64_t text = hex_chars(first, upper) >> 8 * zeros, rest = hex_chars(low, upper);
 
 	memcpy(w, &text, sizeof(text));
 	w += sizeof(text) - zeros;
 	memcpy(w, &rest, sizeof(rest));
 	return w + (v >> 32 ? sizeof(rest) : 0);
 #else
-	return put_hex(w, v);
+	char *const end = put_hex(w, v);
+
+	for (char *p = w; upper && p < end; p++)
+		*p = (char)(*p >= 'a' ? *p - 'a' + 'A' : *p);
+	return end;
 #endif
 }
 
@@ -83,7 +106,7 @@ static inline char *put_hex_digits(char *w, uint64_t v)
 static inline char *put_hex_eight(char *w, uint32_t v)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	const uint64_t text = hex_chars(hex_eight(v));
+	const uint64_t text = hex_chars(hex_eight(v), false);
 
 	memcpy(w, &text, sizeof(text));
 #else

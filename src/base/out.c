@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "base/digits.h"
 #include "base/mem.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -312,6 +313,11 @@ void out_seconds(struct out *o, int64_t ns)
 	o->len += (size_t)(p - w);
 }
 
+static uint64_t power_of_ten(unsigned exponent)
+{
+	return exponent ? powers[exponent] : 1;
+}
+
 enum { G_DIGITS = 15 }; /* at most that many significant ones can be had below */
 
 /*
@@ -339,7 +345,7 @@ static uint64_t decimal_of(double v, unsigned digits, unsigned *scale)
 	shift = (unsigned)(52 - exponent);
 	product = (unsigned __int128)((n & (one - 1)) | one);
 	for (;; d--) {
-		const unsigned __int128 scaled = product * (d ? powers[d] : 1);
+		const unsigned __int128 scaled = product * power_of_ten((unsigned)d);
 		const unsigned __int128 half = (unsigned __int128)1 << (shift - 1);
 
 		n = (uint64_t)(scaled >> shift);
@@ -356,13 +362,25 @@ static uint64_t decimal_of(double v, unsigned digits, unsigned *scale)
 
 static char *decimal_put(char *p, uint64_t n, unsigned scale)
 {
-	for (; scale && n % 10 == 0; n /= 10)
+	enum { DIGITS = 8 };
+	uint64_t whole, digits;
+
+	if (scale > DIGITS && n % 10000 == 0) {
+		scale -= 4;
+		n /= 10000;
+	}
+	for (; scale > DIGITS && n % 10 == 0; n /= 10)
 		scale--;
-	if (!scale)
-		return put_u64(p, n);
-	p = put_u64(p, n / powers[scale]);
-	*p++ = '.';
-	return put_u64_0(p, n % powers[scale], scale);
+	whole = n / power_of_ten(scale);
+	n -= whole * power_of_ten(scale);
+	p = put_decimal(p, whole);
+	*p = '.';
+	if (scale > DIGITS)
+		return put_u64_0(p + 1, n, scale);
+	digits = digits_eight((uint32_t)(n * power_of_ten(DIGITS - scale)));
+	p = put_digits_eight(p + 1, digits);
+	/* No point behind a whole number, and no zeros at the end of another. */
+	return n ? p - digits_zeros(digits) : p - DIGITS - 1;
 }
 
 char *put_g(char *p, double v)
@@ -384,7 +402,7 @@ static char *double_put(char *p, double v)
 	const uint64_t n = isfinite(v) ? decimal_of(fabs(v), G_DIGITS, &scale) : 0;
 
 	/* Both are exact, so their quotient is what reading the digits gives. */
-	if (!n || (double)n / (double)(scale ? powers[scale] : 1) != fabs(v))
+	if (!n || (double)n / (double)power_of_ten(scale) != fabs(v))
 		return NULL;
 	if (v < 0)
 		*p++ = '-';
@@ -399,7 +417,7 @@ static char *float_put(char *p, float v)
 
 	for (unsigned digits = 6; digits <= 9 && isfinite(v); digits++) {
 		const uint64_t n = decimal_of(whole, digits, &scale);
-		const double q = (double)n / (double)(scale ? powers[scale] : 1);
+		const double q = (double)n / (double)power_of_ten(scale);
 		uint64_t bits;
 
 		memcpy(&bits, &q, sizeof(bits));
@@ -415,41 +433,49 @@ static char *float_put(char *p, float v)
 	return NULL;
 }
 
+char *put_f32(char *p, float v)
+{
+	char *end = float_put(p, v);
+	int digits = 6, len;
+
+	if (end || !isfinite(v))
+		return end ? end : put_double(p, (double)v);
+	do
+		len = snprintf(p, PUT_DOUBLE, "%.*g", digits, (double)v);
+	while (digits++ < 9 && strtof(p, NULL) != v);
+	return p + len;
+}
+
+char *put_double(char *p, double v)
+{
+	char *end = double_put(p, v);
+	/* Any 15 digits survive a double; a subnormal has fewer and wants a look at each length. */
+	int digits = fabs(v) < 0x1p-1022 ? 1 : 15, len;
+
+	if (end)
+		return end;
+	if (!isfinite(v))
+		return p + snprintf(p, PUT_DOUBLE, "%s", isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+	do
+		len = snprintf(p, PUT_DOUBLE, "%.*g", digits, v);
+	while (digits++ < 17 && strtod(p, NULL) != v);
+	return p + len;
+}
+
 void out_f32(struct out *o, float v)
 {
-	char buf[40], *w = out_room(o, sizeof(buf)), *end = w ? float_put(w, v) : NULL;
-	int digits = 6;
+	char *w = out_room(o, PUT_DOUBLE);
 
-	if (end) {
-		out_to(o, end);
-	} else if (!isfinite(v)) {
-		out_double(o, (double)v);
-	} else {
-		do
-			snprintf(buf, sizeof(buf), "%.*g", digits, (double)v);
-		while (digits++ < 9 && strtof(buf, NULL) != v);
-		out_str(o, buf);
-	}
+	if (w)
+		out_to(o, put_f32(w, v));
 }
 
 void out_double(struct out *o, double v)
 {
-	char buf[40], *w = out_room(o, sizeof(buf)), *end = w ? double_put(w, v) : NULL;
-	/* Any 15 digits survive a double; a subnormal has fewer and wants a look at each length. */
-	int digits = fabs(v) < 0x1p-1022 ? 1 : 15;
+	char *w = out_room(o, PUT_DOUBLE);
 
-	if (end) {
-		out_to(o, end);
-	} else if (isnan(v)) {
-		out_str(o, "nan");
-	} else if (isinf(v)) {
-		out_str(o, v < 0 ? "-inf" : "inf");
-	} else {
-		do {
-			snprintf(buf, sizeof(buf), "%.*g", digits, v);
-		} while (digits++ < 17 && strtod(buf, NULL) != v);
-		out_str(o, buf);
-	}
+	if (w)
+		out_to(o, put_double(w, v));
 }
 
 char *put_long_double(char *p, long double v)
@@ -469,23 +495,27 @@ char *put_long_double(char *p, long double v)
 	return p + snprintf(p, PUT_LONG_DOUBLE, "%.*Lg", high, v);
 }
 
+char *put_json_double(char *p, double v, bool single)
+{
+	const bool number = isfinite(v);
+	char *end;
+
+	if (!number)
+		*p++ = '"';
+	end = single ? put_f32(p, (float)v) : put_double(p, v);
+	if (!number)
+		*end++ = '"';
+	else if (!memchr(p, '.', (size_t)(end - p)) && !memchr(p, 'e', (size_t)(end - p)))
+		end = stpcpy(end, ".0");
+	return end;
+}
+
 void out_json_double(struct out *o, double v, bool single)
 {
-	enum { ROOM = 48 };
-	const bool number = isfinite(v);
-	/* With room for all of it, the text stays where it is written. */
-	const size_t from = out_room(o, ROOM) ? o->len : 0;
+	char *w = out_room(o, PUT_DOUBLE);
 
-	out_str(o, number ? "" : "\"");
-	if (single)
-		out_f32(o, (float)v);
-	else
-		out_double(o, v);
-	if (!number)
-		out_char(o, '"');
-	else if (!o->error && !memchr(o->buf + from, '.', o->len - from) &&
-		 !memchr(o->buf + from, 'e', o->len - from))
-		out_str(o, ".0");
+	if (w)
+		out_to(o, put_json_double(w, v, single));
 }
 
 /* Eight bytes of plain ASCII: no control byte, no DEL, no quote, no backslash. */

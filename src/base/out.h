@@ -93,8 +93,13 @@ char *put_u64_w(char *p, uint64_t v, unsigned width);
 /* Exactly `width` digits with leading zeros (the low digits if more). */
 char *put_u64_0(char *p, uint64_t v, unsigned width);
 /* As printf's %g. Room: PUT_G. */
-enum { PUT_G = 24 };
+enum { PUT_G = 32 };
 char *put_g(char *p, double v);
+/* As out_double(), out_f32() and out_json_double() below. Room: PUT_DOUBLE. */
+enum { PUT_DOUBLE = 48 };
+char *put_double(char *p, double v);
+char *put_f32(char *p, float v);
+char *put_json_double(char *p, double v, bool single);
 
 /*
  * Shortest decimal that reads back as the same finite long double. Room: PUT_LONG_DOUBLE;

@@ -131,7 +131,7 @@ char *record_put(struct record_pen *pen, const struct record_program *program, c
 		if (s->kind == LAYOUT_DIGIT)
 			*w++ = (char)('0' + v);
 		else if (s->kind == LAYOUT_HEX)
-			w = put_hex_digits(w, v);
+			w = put_hex_digits(w, v, false);
 		else
 			w = put_any(w, &pen->big, s->kind == LAYOUT_REST ? len - program->size : v);
 	}

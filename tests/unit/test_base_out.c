@@ -228,6 +228,45 @@ static void test_f32(void **state)
 	}
 }
 
+/* The fewest digits from 15 on that read back as the same double; and as printf's %g. */
+static void expect_double(double v)
+{
+	char want[40];
+	int digits = 15;
+
+	do
+		snprintf(want, sizeof(want), "%.*g", digits, v);
+	while (digits++ < 17 && strtod(want, NULL) != v);
+	out_double(&o, v);
+	expect(want, strlen(want));
+	snprintf(want, sizeof(want), "%g", v);
+	out_to(&o, put_g(out_room(&o, PUT_G), v));
+	expect(want, strlen(want));
+}
+
+static void test_digits(void **state)
+{
+	uint64_t x = 88172645463325252u;
+	double tens = 1;
+
+	(void)state;
+	for (int i = 0; i < 20; i++, tens *= 10) {
+		expect_double(tens);
+		expect_double(-1 / tens);
+		expect_double(123456789 / tens);
+		expect_double(tens - 1);
+		expect_double(1 + 1 / tens);
+	}
+	for (int i = 0; i < 40000; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		expect_double((double)(int64_t)x / 1e15);
+		expect_double((double)(int32_t)(x >> 40) / 1000);
+		expect_double((double)(int32_t)x / (double)(1 << i % 30));
+	}
+}
+
 static void test_json(void **state)
 {
 	(void)state;
@@ -474,6 +513,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_json_double, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_double, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_f32, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_digits, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_json, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_json_places, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_json_long, memory_begin, memory_end),

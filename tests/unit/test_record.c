@@ -6,6 +6,7 @@
 #include "unit/pass_run.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -180,7 +181,10 @@ static void hex_equal(uint64_t v)
 	char expected[32], found[32];
 	const size_t n = (size_t)(put_hex(expected, v) - expected);
 
-	assert_int_equal(put_hex_digits(found, v) - found, n);
+	assert_int_equal(put_hex_digits(found, v, false) - found, n);
+	assert_memory_equal(found, expected, n);
+	snprintf(expected, sizeof(expected), "%" PRIX64, v);
+	assert_int_equal(put_hex_digits(found, v, true) - found, n);
 	assert_memory_equal(found, expected, n);
 	snprintf(expected, sizeof(expected), "%08x", (unsigned)v);
 	assert_int_equal(put_hex_eight(found, (uint32_t)v) - found, 8);
