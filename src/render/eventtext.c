@@ -263,7 +263,7 @@ static inline bool args_quick(const struct event_lane *l, const struct event_row
 	char *w;
 
 	if (!l->pen || !r->row->nargs || r->name->user != USE_ARGS ||
-	    !line_find(l->pen, r->row, &at) || !line_items(at.line))
+	    !line_find(l->pen, r->row, &at) || !at.items)
 		return false;
 	w = out_room(o, FRAG_PIECE);
 	if (!w)

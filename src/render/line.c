@@ -1,4 +1,6 @@
 /* See line.h. Finding and compiling programs. */
+#include <assert.h>
+
 #include "format/format.h"
 #include "render/line_parts.h"
 
@@ -6,7 +8,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* Of classes whose events have to be decoded. */
-static const struct line line_none = { 0 };
+static const struct line_program line_none = { 0 };
 
 /* --- compiling --- */
 
@@ -101,20 +103,31 @@ static void struct_close(struct line_build *b)
 	b->depth -= b->depth > 0;
 }
 
-/* How a number of this template is written. */
-static enum line_code number_code(const struct line_pen *pen, const struct spur_value *v)
+/* How a number of this template is written; *bits: of LINE_HEX. */
+static enum line_code number_code(const struct line_pen *pen, const struct spur_value *v,
+				  unsigned *bits)
 {
 	const struct spur_value zero = { .type = v->type, .show = v->show, .size = v->size };
 	char room[LINE_NUMBER];
 
-	if (v->type != SPUR_U64 && v->type != SPUR_I64)
+	if (v->type != SPUR_U64 && v->type != SPUR_I64 && (v->type != SPUR_F64 || v->label))
 		return LINE_VALUE;
-	if (pen->words->is_decimal(v))
+	if (!pen->words->put(room, &zero))
+		return LINE_VALUE;
+	if (v->type == SPUR_F64)
+		return LINE_FLOAT;
+	switch (pen->words->digits(v, bits)) {
+	case LINE_DIGITS_DECIMAL:
 		return v->type == SPUR_I64 ? LINE_I64 : LINE_U64;
-	return pen->words->put(room, &zero) ? LINE_PUT : LINE_VALUE;
+	case LINE_DIGITS_HEX:
+		return LINE_HEX;
+	default:
+		return LINE_PUT;
+	}
 }
 
-static enum line_code code_of(const struct line_pen *pen, const struct byte_value *s)
+static enum line_code code_of(const struct line_pen *pen, const struct byte_value *s,
+			      unsigned *bits)
 {
 	switch ((enum byte_code)s->code) {
 	case BYTE_END:
@@ -123,7 +136,7 @@ static enum line_code code_of(const struct line_pen *pen, const struct byte_valu
 		return LINE_ALIGN;
 	case BYTE_NUMBER:
 	case BYTE_MORE:
-		return number_code(pen, &s->value);
+		return number_code(pen, &s->value, bits);
 	case BYTE_INT:
 		return s->what & BYTE_HIDDEN ? LINE_KEEP : LINE_VALUE;
 	case BYTE_STRING:
@@ -141,14 +154,16 @@ static enum line_code code_of(const struct line_pen *pen, const struct byte_valu
 	case BYTE_SEQUENCE:
 		return LINE_SEQUENCE;
 	default: /* a number that is swapped, or a float */
-		return LINE_VALUE;
+		return s->value.type == SPUR_F64 ? number_code(pen, &s->value, bits) : LINE_VALUE;
 	}
 }
 
 /* Only numbers that put() writes, as the texts of elements are not remembered. */
 static bool is_array_good(const struct line_pen *pen, const struct byte_value *s)
 {
-	return number_code(pen, &s->value) != LINE_VALUE;
+	unsigned bits;
+
+	return number_code(pen, &s->value, &bits) != LINE_VALUE;
 }
 
 static bool memo_add(struct line_build *b, struct line_step *step)
@@ -167,7 +182,8 @@ static bool memo_add(struct line_build *b, struct line_step *step)
 /* A step of the list that is no structure. Returns false if out of memory. */
 static bool value_add(struct line_build *b, const struct byte_value *s)
 {
-	const enum line_code code = code_of(b->pen, s);
+	unsigned bits = 0;
+	const enum line_code code = code_of(b->pen, s, &bits);
 	const bool array = code == LINE_ARRAY || code == LINE_SEQUENCE;
 	struct line_step *step;
 
@@ -180,7 +196,7 @@ static bool value_add(struct line_build *b, const struct byte_value *s)
 	step->back = s->back;
 	step->size = s->size;
 	step->slot = s->slot;
-	step->count = s->count;
+	step->count = code == LINE_HEX ? 64 - bits : s->count;
 	step->what = s->what;
 	step->shift = s->shift;
 	step->from = s;
@@ -188,17 +204,18 @@ static bool value_add(struct line_build *b, const struct byte_value *s)
 	step->mask = s->code == BYTE_NUMBER || s->code == BYTE_MORE ? s->mask : 0;
 	/* Floats and swapped numbers have no `load`: their code is it. */
 	step->load = s->code <= BYTE_F32_SWAPPED ? s->code : s->load;
+	step->decimal = array && number_code(b->pen, &s->value, &bits) == LINE_U64;
 	b->bad |= s->value.unreliable || (array && !is_array_good(b->pen, s));
-	return code != LINE_VALUE || memo_add(b, step);
+	return (code != LINE_VALUE && code != LINE_FLOAT) || memo_add(b, step);
 }
 
 /* Copies the program to where it stays. */
-static const struct line *line_keep(struct line_build *b)
+static const struct line_program *line_keep(struct line_build *b)
 {
 	struct line_pen *pen = b->pen;
 	const size_t size = b->n * sizeof(b->steps[0]);
 	struct line_step *steps;
-	struct line *l;
+	struct line_program *l;
 
 	if (b->bad)
 		return &line_none;
@@ -208,16 +225,16 @@ static const struct line *line_keep(struct line_build *b)
 	if (!steps || !l)
 		return NULL;
 	memcpy(steps, b->steps, size);
-	*l = (struct line){ .nsteps = b->n, .items = b->items[0], .steps = steps };
+	*l = (struct line_program){ .nsteps = b->n, .items = b->items[0], .steps = steps };
 	l->room = b->n * LINE_STEP_ROOM + 2 * LINE_NUMBER;
 	return l;
 }
 
 /* Compiles a class's program. Returns NULL if out of memory. */
-static const struct line *line_compile(struct line_pen *pen, const struct byte_value *from)
+static const struct line_program *line_compile(struct line_pen *pen, const struct byte_value *from)
 {
 	struct line_build *b;
-	const struct line *l = NULL;
+	const struct line_program *l = NULL;
 	bool good = true;
 
 	if (pen->used > LINE_MEMORY)
@@ -250,7 +267,7 @@ static const struct line *line_compile(struct line_pen *pen, const struct byte_v
 /* --- finding --- */
 
 /* The list of a class's programs. Returns NULL if out of memory, or there are too many. */
-static const struct line **class_lines(struct line_pen *pen, const struct byte_block *b)
+static const struct line_program **class_lines(struct line_pen *pen, const struct byte_block *b)
 {
 	for (unsigned i = 0; i < LINE_CLASSES; i++) {
 		struct line_class *c = &pen->classes[i];
@@ -287,19 +304,20 @@ static bool slots_fit(struct line_pen *pen, uint32_t n)
 static __attribute__((noinline)) bool block_turn(struct line_pen *pen, const struct spur_event *row,
 						 struct line_block *b)
 {
-	b->of.size = 0;
+	b->of.size = b->bound = 0;
 	if (!pen->source->block(pen->trace, row, pen->words->flat, &b->of)) {
 		b->of.size = 0;
 		return false;
 	}
+	b->key = ++pen->turns << LINE_ID_BITS;
 	b->lines = b->of.nids ? class_lines(pen, &b->of) : NULL;
-	if (!b->lines || !slots_fit(pen, b->of.nslots))
-		b->of.nids = 0;
-	return true;
+	if (b->lines && slots_fit(pen, b->of.nslots) && b->of.size > b->of.head)
+		b->bound = b->of.size - b->of.head;
+	return b->bound;
 }
 
 /* The program of a class that has none yet; `line_none` too is kept. */
-static __attribute__((noinline)) const struct line *line_new(struct line_pen *pen,
+static __attribute__((noinline)) const struct line_program *line_new(struct line_pen *pen,
 							     const struct line_block *b,
 							     uint32_t id)
 {
@@ -314,19 +332,20 @@ bool line_find(struct line_pen *pen, const struct spur_event *row, struct line_a
 {
 	struct line_block *b = &pen->blocks[row->stream % LINE_BLOCKS];
 	uint64_t off = row->off - b->of.low;
-	const struct line *l;
+	const struct line_program *l;
 	const uint8_t *p;
 	uint32_t id;
 
 	if (unlikely(row->kind >= SPUR_LOST))
 		return false;
-	if (unlikely(off >= b->of.size || b->of.stream != row->stream)) {
-		if (!block_turn(pen, row, b))
+	if (unlikely(off >= b->bound || b->of.stream != row->stream)) {
+		/* Blocks whose events are all decoded are not asked for again. */
+		if ((off < b->of.size && b->of.stream == row->stream) || !block_turn(pen, row, b))
 			return false;
 		off = row->off - b->of.low;
+		if (off >= b->bound)
+			return false;
 	}
-	if (unlikely(off >= b->of.size || b->of.size - off <= b->of.head || !b->of.nids))
-		return false;
 	p = b->of.data + off;
 	id = load16(p, order_swaps(false)) & b->of.id_mask;
 	if (unlikely(id >= b->of.nids || id == b->of.id_mask))
@@ -336,19 +355,20 @@ bool line_find(struct line_pen *pen, const struct spur_event *row, struct line_a
 		l = line_new(pen, b, id);
 	if (unlikely(!l || !l->nsteps))
 		return false;
-	pen->slots[b->of.id_slot] = id;
-	*at = (struct line_at){ l, &b->of, p + b->of.head, id };
+	at->line = l;
+	at->block = &b->of;
+	at->p = p + b->of.head;
+	at->key = b->key | id;
+	at->id = id;
+	at->room = l->room;
+	at->items = l->items;
 	return true;
 }
 
-uint32_t line_items(const struct line *l)
+static void index_make(const struct line_pen *pen, struct line_index *index, uint32_t i, uint32_t n)
 {
-	return l->items;
-}
-
-size_t line_program_room(const struct line *l)
-{
-	return l->room;
+	index->len = (uint8_t)(pen->words->index(pen->self, index->text, i, n) - index->text);
+	assert(index->len <= LINE_INDEX_TEXT);
 }
 
 struct line_pen *line_pen_new(struct spur_trace *t, const struct line_words *words,
@@ -364,6 +384,10 @@ struct line_pen *line_pen_new(struct spur_trace *t, const struct line_words *wor
 	pen->self = self;
 	arena_init(&pen->arena);
 	out_to_memory(&pen->scratch);
+	for (uint32_t i = 0; i < LINE_ELEMENTS; i++)
+		index_make(pen, &pen->before[i], i, i + 1);
+	index_make(pen, &pen->behind[0], 0, 0);
+	index_make(pen, &pen->behind[1], 1, 1);
 	return pen;
 }
 

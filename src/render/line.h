@@ -25,6 +25,13 @@ enum {
 	LINE_NUMBER = 80, /* room for a number */
 };
 
+/* How a number is written. */
+enum line_digits {
+	LINE_DIGITS_DECIMAL,
+	LINE_DIGITS_HEX, /* 0x and digits, without leading zeros */
+	LINE_DIGITS_OTHER,
+};
+
 /* How one kind of output writes values. Used by several threads at once. */
 struct line_words {
 	bool flat; /* values without the structures of scopes */
@@ -37,29 +44,39 @@ struct line_words {
 	 */
 	bool (*part)(const void *self, enum line_part part, uint32_t i, uint32_t name,
 		     struct out *o);
-	/* Before element `i` of `n`; behind the last one if i == n. Room: LINE_INDEX. */
+	/*
+	 * Before element `i` of `n` > i, which does not depend on n; behind the last one if i == n,
+	 * which is the same for all n > 0. Room: LINE_INDEX.
+	 */
 	char *(*index)(const void *self, char *w, uint32_t i, uint32_t n);
 	/*
-	 * Writes a number; NULL: value() does. Which of both depends only on the value's template.
-	 * Room: LINE_NUMBER.
+	 * Writes a number or a float; NULL: value() does. Which of both depends only on the value's
+	 * template. Room: LINE_NUMBER.
 	 */
 	char *(*put)(char *w, const struct spur_value *v);
-	/* Returns true if numbers of this template are plain decimal ones. */
-	bool (*is_decimal)(const struct spur_value *v);
+	/*
+	 * Returns how put() writes numbers of this template. Of hexadecimal ones, *bits gets the
+	 * bits that are written.
+	 */
+	enum line_digits (*digits)(const struct spur_value *v, unsigned *bits);
+	bool upper; /* hexadecimal digits */
 	/* Appends any value. */
 	void (*value)(const void *self, const struct spur_value *v, struct out *o);
 };
 
-struct line;
+struct line_program;
 /* What one thread needs: programs, slots, the latest blocks. */
 struct line_pen;
 
 /* An event that a program may write. */
 struct line_at {
-	const struct line *line;
+	const struct line_program *line;
 	const struct byte_block *block;
 	const uint8_t *p; /* its fields */
+	uint64_t key; /* of its number and block, for texts that a caller keeps: never used again */
 	uint32_t id; /* its number in the block */
+	uint32_t room; /* that line_put() needs */
+	uint32_t items; /* values (or scopes) at the top of what it writes */
 };
 
 /* Returns NULL if out of memory, or if the trace's format offers no bytes. */
@@ -72,14 +89,14 @@ void line_pen_free(struct line_pen *pen);
  * `at` points to is valid until the next call.
  */
 bool line_find(struct line_pen *pen, const struct spur_event *row, struct line_at *at);
-/* Number of values (or scopes) at the top of what line_write() writes. */
-uint32_t line_items(const struct line *l);
 /*
- * Appends the event's arguments. Returns false with nothing appended if they have to be decoded
- * instead, as where the event is damaged, or if out of memory. If `o` is a file's, it flushes
- * nothing while line_program_room() bytes are free, so that the caller can take back its own text.
+ * Writes the event's arguments at `w`, which is in the room that `o` has; at->room bytes of it are
+ * left. Returns their end, behind which LINE_NUMBER bytes of room are left. Returns NULL if they
+ * have to be decoded instead, as where the event is damaged, or if out of memory: then out_cut()
+ * takes back what was written, as nothing is flushed.
  */
-size_t line_program_room(const struct line *l);
+char *line_put(struct line_pen *pen, const struct line_at *at, struct out *o, char *w);
+/* The same to the end of `o`. Returns false with nothing appended if there is nothing. */
 bool line_write(struct line_pen *pen, const struct line_at *at, struct out *o);
 
 /* Pens for threads that take one for a while. */

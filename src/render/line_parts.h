@@ -11,9 +11,11 @@ enum line_code {
 	LINE_LITERAL, /* nothing but the literal */
 	LINE_U64, /* decimal */
 	LINE_I64,
+	LINE_HEX, /* hexadecimal, without the first `count` bits */
 	LINE_PUT, /* a number by words->put() */
 	LINE_KEEP, /* only for its slot */
-	LINE_VALUE, /* by words->value(), and remembered: enumerations, floats, booleans */
+	LINE_VALUE, /* by words->value(), and remembered: enumerations, booleans */
+	LINE_FLOAT, /* by words->put(), and remembered */
 	LINE_STRING, /* up to the NUL */
 	LINE_TEXT, /* text of `count` bytes */
 	LINE_TEXT_DYNAMIC, /* of slots[slot] bytes */
@@ -31,7 +33,9 @@ enum {
 	LINE_DEPTH = BYTE_DEPTH + 2, /* structures inside each other, scopes, the top level */
 	LINE_MEMO = 16, /* texts that a step remembers */
 	LINE_MEMO_TEXT = 54,
+	LINE_MEMO_FIRST = 22, /* that is copied at once */
 	LINE_ELEMENTS = 24, /* of an array; longer ones are decoded */
+	LINE_INDEX_TEXT = 16, /* of an index, at most */
 	/*
 	 * What one step takes at most, but for text and arrays: its literal, and a number or a
 	 * remembered text
@@ -58,6 +62,7 @@ struct line_step {
 	uint8_t what; /* enum byte_what */
 	uint8_t shift;
 	uint8_t literal_len;
+	bool decimal; /* elements are written as LINE_U64 */
 	uint32_t run, back, size, slot, count;
 	uint64_t mask;
 	const struct byte_value *from;
@@ -65,14 +70,14 @@ struct line_step {
 	char literal[LINE_LITERAL_MOST];
 };
 
-struct line {
+struct line_program {
 	uint32_t nsteps; /* 0: events of this class have to be decoded */
-	uint32_t items;
+	uint32_t items; /* see line_at */
 	/*
 	 * What all its steps take, but for text and arrays. INVARIANT: the steps that are left have
 	 * their part of it: after text and arrays there is room for all of it again.
 	 */
-	size_t room;
+	uint32_t room;
 	const struct line_step *steps;
 };
 
@@ -80,18 +85,27 @@ enum {
 	LINE_BLOCKS = 16, /* latest blocks, by stream */
 	LINE_CLASSES = 8, /* of streams; events of others are decoded */
 	LINE_MEMORY = 4 << 20, /* bytes of programs */
+	LINE_ID_BITS = 16, /* of an event's number */
 };
 
 /* The programs of a class of streams, by the number of the event. NULL: not made yet. */
 struct line_class {
 	const void *class;
-	const struct line **lines;
+	const struct line_program **lines;
 	uint32_t nlines;
 };
 
 struct line_block {
 	struct byte_block of;
-	const struct line **lines;
+	const struct line_program **lines;
+	uint64_t bound; /* offsets below have room for an event's head; 0: events are decoded */
+	uint64_t key; /* of the event with the number 0: no other block of the pen's has it */
+};
+
+/* What stands before an element of an array, or behind the last one. */
+struct line_index {
+	char text[LINE_INDEX];
+	uint8_t len;
 };
 
 struct line_pen {
@@ -101,7 +115,10 @@ struct line_pen {
 	const struct line_words *words;
 	const void *self;
 	struct line_block blocks[LINE_BLOCKS];
+	uint64_t turns; /* of blocks */
 	struct line_class classes[LINE_CLASSES];
+	struct line_index before[LINE_ELEMENTS]; /* elements */
+	struct line_index behind[2]; /* the last one; [0]: there are none */
 	uint64_t *slots;
 	uint32_t nslots;
 	size_t used; /* of LINE_MEMORY */

@@ -12,7 +12,7 @@
 /* A program at work. */
 struct line_run {
 	struct line_pen *pen;
-	const struct line *line;
+	const struct line_program *line;
 	const struct byte_block *block;
 	struct out *o;
 };
@@ -96,17 +96,51 @@ static __attribute__((noinline)) char *memo_make(const struct line_run *r,
 	return w + o->len;
 }
 
+static inline struct line_memo *memo_of(const struct line_step *s, uint64_t n)
+{
+	return &s->memo[(n ^ n >> 32 ^ n >> 52) % LINE_MEMO];
+}
+
+static inline char *memo_copy(const struct line_memo *m, char *w)
+{
+	memcpy(w, m->text, LINE_MEMO_FIRST);
+	if (unlikely(m->len > LINE_MEMO_FIRST))
+		memcpy(w + LINE_MEMO_FIRST, m->text + LINE_MEMO_FIRST,
+		       LINE_MEMO_TEXT - LINE_MEMO_FIRST);
+	return w + m->len;
+}
+
 static inline char *memo_put(const struct line_run *r, const struct line_step *s, uint64_t n,
 			     char *w)
 {
-	struct line_memo *m = &s->memo[(n ^ n >> 32 ^ n >> 52) % LINE_MEMO];
+	struct line_memo *m = memo_of(s, n);
 
 	if (s->what & BYTE_KEPT)
 		r->pen->slots[s->slot] = n;
-	if (unlikely(!m->used || m->key != n))
-		return memo_make(r, s, m, n, w);
-	memcpy(w, m->text, LINE_MEMO_TEXT);
-	return w + m->len;
+	return likely(m->used && m->key == n) ? memo_copy(m, w) : memo_make(r, s, m, n, w);
+}
+
+/* A float of these bits, which is remembered. */
+static inline char *float_put(const struct line_run *r, const struct line_step *s, uint64_t n,
+			      char *w)
+{
+	struct line_memo *m = memo_of(s, n);
+	struct spur_value v;
+	char *end;
+
+	if (m->used && m->key == n)
+		return memo_copy(m, w);
+	v = s->from->value;
+	v.u = n;
+	end = r->pen->words->put(w, &v);
+	if (likely(end - w <= LINE_MEMO_TEXT)) {
+		m->used = true;
+		m->key = n;
+		m->len = (uint8_t)(end - w);
+		/* What is behind the text is never shown. */
+		memcpy(m->text, w, LINE_MEMO_TEXT);
+	}
+	return end;
 }
 
 /* Text, of which `left` >= n bytes can be read. */
@@ -200,32 +234,32 @@ static inline char *text_put(const struct line_run *r, const struct line_step *s
 	return text_slow(r, s, p, *n, w);
 }
 
-static inline char *element_put(const struct line_words *words, const struct line_step *s,
-				uint64_t n, bool decimal, char *w)
-{
-	struct spur_value v;
-
-	if (decimal && s->from->value.type == SPUR_U64)
-		return put_decimal(w, n);
-	v = s->from->value;
-	v.u = n;
-	w = words->put(w, &v);
-	return w;
-}
-
 static char *array_put(const struct line_run *r, const struct line_step *s, const uint8_t *p,
 		       uint32_t n, char *w)
 {
-	const struct line_words *words = r->pen->words;
-	const void *self = r->pen->self;
-	const bool decimal = words->is_decimal(&s->from->value);
+	const struct line_pen *pen = r->pen;
+	const struct line_index *behind = &pen->behind[n > 0];
+	struct spur_value v;
 
 	w = room_again(r, w, (size_t)(n + 1) * (LINE_INDEX + LINE_NUMBER));
-	for (uint32_t i = 0; w && i < n; i++, p += s->size) {
-		w = words->index(self, w, i, n);
-		w = element_put(words, s, byte_load(s->load, p), decimal, w);
+	if (!w)
+		return NULL;
+	if (!s->decimal)
+		v = s->from->value;
+	for (uint32_t i = 0; i < n; i++, p += s->size) {
+		const uint64_t bits = byte_load(s->load, p);
+
+		memcpy(w, pen->before[i].text, LINE_INDEX_TEXT);
+		w += pen->before[i].len;
+		if (s->decimal) {
+			w = put_decimal(w, bits);
+		} else {
+			v.u = bits;
+			w = pen->words->put(w, &v);
+		}
 	}
-	return w ? words->index(self, w, n, n) : NULL;
+	memcpy(w, behind->text, LINE_INDEX_TEXT);
+	return w + behind->len;
 }
 
 /* Text, bytes or elements, as many as a slot says; *p moves behind them. */
@@ -259,26 +293,48 @@ static char *fixed_put(const struct line_run *r, const struct line_step *s, cons
 				    : text_put(r, s, p, &len, (size_t)(end - p), w);
 }
 
-static inline char *number_put(const struct line_run *r, const struct line_step *s,
-			       const uint8_t *p, char *w)
+/* The number of a step, which ends its slot too. */
+static inline uint64_t number_load(const struct line_run *r, const struct line_step *s,
+				   const uint8_t *p)
 {
-	uint64_t n = byte_number(p, s->shift, s->mask);
-	struct spur_value v;
+	return r->pen->slots[s->slot] = byte_number(p - s->back, s->shift, s->mask);
+}
 
-	r->pen->slots[s->slot] = n;
-	if (s->code == LINE_PUT) {
-		v = s->from->value;
-		v.u = n;
-		return r->pen->words->put(w, &v);
-	}
-	if (s->code == LINE_I64 && (int64_t)n < 0) {
+static inline char *signed_put(char *w, uint64_t n)
+{
+	if ((int64_t)n < 0) {
 		*w++ = '-';
 		n = 0 - n;
 	}
 	return put_decimal(w, n);
 }
 
-/* What is neither a number nor text up to a NUL. */
+static inline char *hex_put(const struct line_run *r, const struct line_step *s, uint64_t n,
+			    char *w)
+{
+	w[0] = '0';
+	w[1] = 'x';
+	return put_hex_digits(w + 2, n << s->count >> s->count, r->pen->words->upper);
+}
+
+static inline char *number_put(const struct line_run *r, const struct line_step *s, uint64_t n,
+			       char *w)
+{
+	struct spur_value v = s->from->value;
+
+	v.u = n;
+	return r->pen->words->put(w, &v);
+}
+
+/* The bits of a value that is remembered. */
+static inline uint64_t value_load(const struct line_step *s, const uint8_t *p)
+{
+	return s->from->code == BYTE_NUMBER || s->from->code == BYTE_MORE
+		       ? byte_number(p - s->back, s->shift, s->mask)
+		       : byte_load(s->load, p - s->back);
+}
+
+/* What is neither a plain number nor text up to a NUL. */
 static inline char *other_put(const struct line_run *r, const struct line_step *s,
 			      const uint8_t **p, const uint8_t *end, char *w)
 {
@@ -287,15 +343,15 @@ static inline char *other_put(const struct line_run *r, const struct line_step *
 	switch ((enum line_code)s->code) {
 	case LINE_LITERAL:
 		return w;
+	case LINE_PUT:
+		return number_put(r, s, number_load(r, s, *p), w);
 	case LINE_KEEP:
 		r->pen->slots[s->slot] = byte_load(s->load, *p - s->back);
 		return w;
 	case LINE_VALUE:
-		return memo_put(r, s,
-				s->from->code == BYTE_NUMBER || s->from->code == BYTE_MORE
-					? byte_number(*p - s->back, s->shift, s->mask)
-					: byte_load(s->load, *p - s->back),
-				w);
+		return memo_put(r, s, value_load(s, *p), w);
+	case LINE_FLOAT:
+		return float_put(r, s, value_load(s, *p), w);
 	case LINE_ALIGN:
 		at = align_up((uint64_t)(*p - r->block->data), s->size);
 		if (at > (uint64_t)(end - r->block->data))
@@ -329,7 +385,7 @@ static inline char *string_put(const struct line_run *r, const struct line_step 
  * The text behind `w`, which has the program's room. Returns its end, or NULL.
  * INVARIANT: p <= end, and `back` reaches into the last run at most.
  */
-static char *line_steps(const struct line_run *r, const uint8_t *p, char *w)
+static inline char *line_steps(const struct line_run *r, const uint8_t *p, char *w)
 {
 	const uint8_t *const end = r->block->end - BYTE_SLACK;
 
@@ -338,28 +394,46 @@ static char *line_steps(const struct line_run *r, const uint8_t *p, char *w)
 			return NULL;
 		p += s->run;
 		w = literal_put(w, s);
-		if (s->code == LINE_END)
+		switch ((enum line_code)s->code) {
+		case LINE_END:
 			return w;
-		if (s->code >= LINE_U64 && s->code <= LINE_PUT)
-			w = number_put(r, s, p - s->back, w);
-		else if (s->code == LINE_STRING)
+		case LINE_U64:
+			w = put_decimal(w, number_load(r, s, p));
+			break;
+		case LINE_I64:
+			w = signed_put(w, number_load(r, s, p));
+			break;
+		case LINE_HEX:
+			w = hex_put(r, s, number_load(r, s, p), w);
+			break;
+		case LINE_STRING:
 			w = string_put(r, s, &p, end, w);
-		else
+			break;
+		default:
 			w = other_put(r, s, &p, end, w);
+			break;
+		}
 		if (unlikely(!w))
 			return NULL;
 	}
 }
 
-bool line_write(struct line_pen *pen, const struct line_at *at, struct out *o)
+char *line_put(struct line_pen *pen, const struct line_at *at, struct out *o, char *w)
 {
 	const struct line_run r = { pen, at->line, at->block, o };
-	char *w = out_room(o, at->line->room);
+
+	if (unlikely(at->block->end - at->p < BYTE_SLACK))
+		return NULL;
+	pen->slots[at->block->id_slot] = at->id;
+	return line_steps(&r, at->p, w);
+}
+
+bool line_write(struct line_pen *pen, const struct line_at *at, struct out *o)
+{
+	char *w = out_room(o, at->room);
 	const size_t from = o->len;
 
-	if (unlikely(!w || at->block->end - at->p < BYTE_SLACK))
-		return false;
-	w = line_steps(&r, at->p, w);
+	w = w ? line_put(pen, at, o, w) : NULL;
 	if (unlikely(!w)) {
 		out_cut(o, from);
 		return false;

@@ -155,12 +155,20 @@ static void out_binary(struct out *o, uint64_t v)
 		out_char(o, v >> i & 1 ? '1' : '0');
 }
 
-/* Returns the bits that the record has of a number, without the sign extension. */
-static uint64_t value_bits(const struct spur_value *v)
+/* Bits that the record has of a number. */
+static unsigned number_bits(const struct spur_value *v)
 {
 	const unsigned bits = v->count ? v->count : 8u * v->size;
 
-	return bits && bits < 64 ? v->u & (((uint64_t)1 << bits) - 1) : v->u;
+	return bits && bits < 64 ? bits : 64;
+}
+
+/* Returns these bits, without the sign extension. */
+static uint64_t value_bits(const struct spur_value *v)
+{
+	const unsigned bits = number_bits(v);
+
+	return bits < 64 ? v->u & (((uint64_t)1 << bits) - 1) : v->u;
 }
 
 static void char_out(struct out *o, uint64_t v)
@@ -682,14 +690,31 @@ static char *json_index(const void *self, char *w, uint32_t i, uint32_t n)
 	return w + 1;
 }
 
-static bool text_is_decimal(const struct spur_value *v)
+static enum line_digits text_digits(const struct spur_value *v, unsigned *bits)
 {
-	return v->show == SPUR_SHOW_PLAIN && (v->type == SPUR_U64 || v->type == SPUR_I64);
+	*bits = number_bits(v);
+	return v->show == SPUR_SHOW_HEX	    ? LINE_DIGITS_HEX
+	       : v->show == SPUR_SHOW_PLAIN ? LINE_DIGITS_DECIMAL
+					    : LINE_DIGITS_OTHER;
 }
 
-static bool json_is_decimal(const struct spur_value *v)
+static enum line_digits json_digits(const struct spur_value *v, unsigned *bits)
 {
-	return v->type == SPUR_U64 || v->type == SPUR_I64;
+	(void)v;
+	(void)bits;
+	return LINE_DIGITS_DECIMAL;
+}
+
+static char *text_put(char *w, const struct spur_value *v)
+{
+	return v->type != SPUR_F64 ? put_integer(w, v)
+	       : is_single(v)	   ? put_f32(w, (float)v->f)
+				   : put_double(w, v->f);
+}
+
+static char *json_number_put(char *w, const struct spur_value *v)
+{
+	return v->type == SPUR_F64 ? put_json_double(w, v->f, is_single(v)) : put_json(w, v);
 }
 
 static void text_value(const void *self, const struct spur_value *v, struct out *o)
@@ -707,8 +732,8 @@ const struct line_words value_text_words = {
 	.odd = { '"', '\\' },
 	.part = text_part,
 	.index = text_index,
-	.put = put_integer,
-	.is_decimal = text_is_decimal,
+	.put = text_put,
+	.digits = text_digits,
 	.value = text_value,
 };
 
@@ -718,7 +743,7 @@ const struct line_words value_json_words = {
 	.odd = { '"', '\\' },
 	.part = json_part,
 	.index = json_index,
-	.put = put_json,
-	.is_decimal = json_is_decimal,
+	.put = json_number_put,
+	.digits = json_digits,
 	.value = json_value,
 };

@@ -45,11 +45,15 @@ enum {
 	FIRST_NEGATIVE = 1, /* `marks` of the first row before its clock's origin */
 	MEMO = 16, /* packets, and events, whose text is at hand */
 	HEADS = 64, /* both together */
-	SECOND = 1000000000, /* ns */
+	MILLISECOND = 1000000, /* ns */
+	STAMP_ROOM = 32,
 	MEMO_TEXT = 1 << 16,
 };
 
 static const int64_t no_time = INT64_MIN;
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 struct pretty {
 	struct spur_trace *trace;
@@ -72,9 +76,16 @@ struct piece {
 	const void *key; /* NULL: none yet */
 	uint64_t packet;
 	uint32_t stream;
-	uint32_t id; /* of heads: the event's number in its block */
 	uint32_t len;
 	size_t at;
+};
+
+/* What stands between the time and the values of the events of one number in a block. */
+struct head {
+	uint64_t key; /* see line_at; 0: none yet */
+	size_t at; /* in the memo's text: "HOST NAME: { cpu_id = 0 }, " */
+	uint32_t len;
+	bool timed; /* the event's class has a clock */
 };
 
 /* Lines being made by one thread, and what many of them have in common. */
@@ -89,9 +100,11 @@ struct pen {
 	struct out text; /* of the memo */
 	struct piece events[MEMO]; /* "HOST NAME: " */
 	struct piece packets[MEMO]; /* "{ cpu_id = 0 }", or "" */
-	struct piece heads[HEADS]; /* "HOST NAME: { cpu_id = 0 }, ", for out_quick() */
+	struct head heads[HEADS]; /* for out_quick() */
 	bool usual; /* times are "[12:34:56.123456789] (+0.123456789) " */
-	int64_t base; /* when `second` begins; no_time: before the clock's origin */
+	int64_t base; /* when the millisecond of `stamp` begins, if `usual` */
+	size_t stamp_len;
+	char stamp[STAMP_ROOM]; /* "[2025-01-31 12:34:56.123" */
 	int64_t second; /* whose `clock` is; no_time: none yet */
 	size_t clock_len;
 	char clock[CLOCK_ROOM]; /* "2025-01-31 12:34:56." */
@@ -137,7 +150,6 @@ static char *put_day(struct pen *pen, char *w, int64_t ns)
 		c = put_literal(put_u64_0(c, (uint64_t)tm.tm_sec, 2), ".");
 		pen->clock_len = (size_t)(c - pen->clock);
 		pen->second = when;
-		pen->base = ns < 0 ? no_time : (int64_t)(all - all % SECOND);
 	}
 	memcpy(w, pen->clock, sizeof(pen->clock));
 	return put_nine(w + pen->clock_len, (uint32_t)(all % 1000000000), 0);
@@ -181,7 +193,7 @@ static void out_piece(const struct pen *pen, const struct piece *piece)
 }
 
 /* Room for one more piece; the old ones go where there are too many. */
-static void piece_begin(struct pen *pen, struct piece *piece, const void *key)
+static void memo_room(struct pen *pen)
 {
 	if (pen->text.len > MEMO_TEXT) {
 		memset(pen->events, 0, sizeof(pen->events));
@@ -189,8 +201,22 @@ static void piece_begin(struct pen *pen, struct piece *piece, const void *key)
 		memset(pen->heads, 0, sizeof(pen->heads));
 		out_clear(&pen->text);
 	}
+}
+
+static void piece_begin(struct pen *pen, struct piece *piece, const void *key)
+{
+	memo_room(pen);
 	piece->key = key;
 	piece->at = pen->text.len;
+}
+
+/* Makes what is behind the memo's text readable: it is copied in whole pieces. */
+static void text_end(struct pen *pen)
+{
+	char *w = out_room(&pen->text, FRAG_PIECE);
+
+	if (w)
+		memset(w, 0, FRAG_PIECE);
 }
 
 /* A text that could not be kept has no length any more; pretty_render() tells of it. */
@@ -399,87 +425,136 @@ static void out_scopes(struct pen *pen, const struct ctf_place_of *at, bool any)
 	}
 }
 
-/* Makes what stands between an event's time and its values. */
 static __attribute__((noinline)) void make_head(struct pen *pen, const struct spur_event *row,
-						const struct line_at *line, struct piece *head)
+						const struct line_at *line, struct head *head)
 {
 	const struct ctf_place_of at = ctf_block_place(line->block, line->id);
 	struct out *text = &pen->text;
 	size_t name;
 
-	piece_begin(pen, head, at.class);
-	head->stream = row->stream;
-	head->packet = at.packet;
-	head->id = line->id;
+	memo_room(pen);
+	*head = (struct head){ .at = text->len, .timed = at.class->class->clock };
 	make_heading(pen->p, &at, text);
 	name = text->len;
 	make_packet(pen, row, at.class->class->packet_context);
-	if (text->len > name && line_items(line->line))
+	if (text->len > name && line->items)
 		out_literal(text, ", ");
-	piece_end(pen, head);
+	text_end(pen);
+	/* pretty_render() tells of a text that could not be kept. */
+	if (text->error || text->len - head->at > MEMO_TEXT / 2)
+		return;
+	head->len = (uint32_t)(text->len - head->at);
+	head->key = line->key;
 }
 
-static inline const struct piece *head_piece(struct pen *pen, const struct spur_event *row,
-					     const struct line_at *line)
+/* Returns NULL if the event has to be written in another way. */
+static inline const struct head *head_of(struct pen *pen, const struct spur_event *row,
+					 const struct line_at *line)
 {
-	struct piece *head = &pen->heads[(line->id + 8 * row->stream) % HEADS];
+	struct head *head = &pen->heads[(line->id + 8 * row->stream) % HEADS];
 
-	if (head->key != line->block->class || head->id != line->id ||
-	    head->stream != row->stream || head->packet != line->block->low)
+	if (head->key != line->key)
 		make_head(pen, row, line, head);
-	return head;
+	return head->key == line->key ? head : NULL;
 }
 
-/*
- * As out_when(), of a time in the same second as the one before, and less than a second behind the
- * last event. Returns false with nothing appended for other times.
- */
-static inline bool out_usual_when(struct pen *pen, const struct spur_event *row)
+static inline char *put_head(const struct pen *pen, char *w, const struct head *head)
 {
-	int64_t ns;
-	char *w;
+	const char *text = pen->text.buf + head->at;
 
-	if (!pen->usual || pen->marks == FIRST_NEGATIVE || pen->base == no_time ||
-	    __builtin_add_overflow(row->ts, pen->p->ctf->epoch_base, &ns) || ns < pen->base ||
-	    ns - pen->base >= SECOND || (uint64_t)row->dur >= SECOND)
+	memcpy(w, text, FRAG_PIECE);
+	for (uint32_t i = FRAG_PIECE; i < head->len; i += FRAG_PIECE)
+		memcpy(w + i, text + i, FRAG_PIECE);
+	return w + head->len;
+}
+
+/* Makes the stamp of the millisecond of `ns`. Returns false if there is none. */
+static __attribute__((noinline)) bool make_stamp(struct pen *pen, int64_t ns)
+{
+	char day[WHEN_ROOM];
+	size_t len;
+
+	if (ns < 0)
 		return false;
-	w = out_room(pen->o, WHEN_ROOM);
-	if (!w)
+	len = (size_t)(put_day(pen, day, ns) - day) - 6;
+	if (len + 1 > sizeof(pen->stamp))
 		return false;
-	*w++ = '[';
-	memcpy(w, pen->clock, sizeof(pen->clock));
-	w = put_nine(w + pen->clock_len, (uint32_t)(ns - pen->base), 0);
-	w = put_literal(w, "] (+0.");
-	w = put_nine(w, (uint32_t)row->dur, 0);
-	out_to(pen->o, put_literal(w, ") "));
+	pen->stamp[0] = '[';
+	memcpy(pen->stamp + 1, day, len);
+	pen->stamp_len = len + 1;
+	pen->base = ns - ns % MILLISECOND;
 	return true;
 }
 
-/* A line without decoded values. Returns false with nothing appended if they are needed. */
-static bool out_quick(struct pen *pen, const struct spur_event *row)
+static inline char *put_six(char *w, uint32_t v)
 {
-	const struct ctf_class *class;
-	const struct piece *head;
+	memcpy(w, frag_thousand[v / 1000], 4);
+	memcpy(w + 3, frag_thousand[v % 1000], 4);
+	return w + 6;
+}
+
+/*
+ * As out_when(), of a time that is less than a second behind the last event. Returns NULL for other
+ * times.
+ */
+static inline char *put_usual_when(struct pen *pen, char *w, const struct spur_event *row)
+{
+	const uint64_t dur = (uint64_t)row->dur;
+	int64_t ns;
+
+	if (unlikely(!pen->usual || pen->marks == FIRST_NEGATIVE || dur >= 1000 * MILLISECOND ||
+		     __builtin_add_overflow(row->ts, pen->p->ctf->epoch_base, &ns)))
+		return NULL;
+	if (unlikely((uint64_t)ns - (uint64_t)pen->base >= MILLISECOND) && !make_stamp(pen, ns))
+		return NULL;
+	memcpy(w, pen->stamp, sizeof(pen->stamp));
+	w = put_six(w + pen->stamp_len, (uint32_t)(ns - pen->base));
+	w = put_literal(w, "] (+0.");
+	if (likely(dur < MILLISECOND))
+		w = put_six(put_literal(w, "000"), (uint32_t)dur);
+	else
+		w = put_nine(w, (uint32_t)dur, 0);
+	return put_literal(w, ") ");
+}
+
+/* As out_when(), at `w`, from where there is room for 2 * WHEN_ROOM bytes. */
+static inline char *put_head_when(struct pen *pen, char *w, const struct spur_event *row)
+{
+	char *end = put_usual_when(pen, w, row);
+
+	if (likely(end))
+		return end;
+	out_to(pen->o, w);
+	out_when(pen, row);
+	return pen->o->buf + pen->o->len;
+}
+
+/* A line without decoded values. Returns false with nothing appended if they are needed. */
+static inline bool out_quick(struct pen *pen, const struct spur_event *row)
+{
+	struct out *const o = pen->o;
+	const struct head *head;
 	struct line_at line;
 	size_t from;
+	char *w;
 
-	if (!line_find(pen->lines, row, &line))
+	if (!line_find(pen->lines, row, &line) || line.room > MEMO_TEXT / 2)
 		return false;
-	head = head_piece(pen, row, &line);
-	if (head->len > MEMO_TEXT / 2 || line_program_room(line.line) > MEMO_TEXT / 2 ||
-	    !out_room(pen->o, head->len + line_program_room(line.line) + 2 * WHEN_ROOM))
+	head = head_of(pen, row, &line);
+	w = head ? out_room(o, head->len + line.room + 2 * WHEN_ROOM + FRAG_PIECE) : NULL;
+	if (!w)
 		return false;
 	/* Nothing is flushed from here on, so that it can be taken back. */
-	from = pen->o->len;
-	class = line.block->class;
-	if (class->class->clock && !out_usual_when(pen, row))
-		out_when(pen, row);
-	out_piece(pen, head);
-	if (!line_write(pen->lines, &line, pen->o)) {
-		out_cut(pen->o, from);
+	from = o->len;
+	if (head->timed)
+		w = put_head_when(pen, w, row);
+	w = line_put(pen->lines, &line, o, put_head(pen, w, head));
+	if (unlikely(!w)) {
+		out_cut(o, from);
 		return false;
 	}
-	out_literal(pen->o, "\n");
+	*w++ = '\n';
+	out_to(o, w);
 	return true;
 }
 
@@ -515,9 +590,9 @@ static struct pen *pen_take(const struct pretty *p)
 	if (pen || !(pen = mem_alloc(sizeof(*pen))))
 		return pen;
 	pen->p = p;
-	pen->second = pen->base = no_time;
+	pen->second = no_time;
 	pen->usual = !(p->names_of & NAME_HEADER) && !p->opt->no_delta && !p->opt->cycles &&
-		     !p->opt->seconds;
+		     !p->opt->seconds && make_stamp(pen, 0);
 	out_to_memory(&pen->text);
 	if ((p->names_of & (NAME_SCOPE | NAMES_DEFAULT)) == NAMES_DEFAULT)
 		pen->lines = line_pen_new(p->trace, &pretty_words, &p->values);

@@ -76,18 +76,31 @@ static char *put_octal(char *w, uint64_t v)
 	return w;
 }
 
-/* The bits of whole digits: of a negative number, sign bits fill the first one. */
-static uint64_t digits_of(uint64_t u, unsigned bits, unsigned digit)
+/* Of whole digits: of a negative number, sign bits fill the first one. */
+static unsigned whole_bits(unsigned bits, unsigned digit)
 {
 	const unsigned whole = (bits + digit - 1) / digit * digit;
+
+	return whole < 64 ? whole : 64;
+}
+
+static uint64_t digits_of(uint64_t u, unsigned bits, unsigned digit)
+{
+	const unsigned whole = whole_bits(bits, digit);
 
 	return whole < 64 ? u & (((uint64_t)1 << whole) - 1) : u;
 }
 
-/* `odd`: the number's bits if they are no whole bytes, else 0. Room: VALUE_NUMBER. */
+/* `odd`: the number's bits if they are no whole bytes, else 0. */
+static unsigned number_bits(const struct spur_value *v, unsigned odd)
+{
+	return odd ? odd : v->size ? 8u * v->size : 64;
+}
+
+/* `odd`: see number_bits(). Room: VALUE_NUMBER. */
 static char *put_int(char *w, const struct spur_value *v, bool is_signed, unsigned odd)
 {
-	const unsigned bits = odd ? odd : v->size ? 8u * v->size : 64;
+	const unsigned bits = number_bits(v, odd);
 
 	switch (v->show) {
 	case SPUR_SHOW_HEX:
@@ -321,13 +334,17 @@ static char *values_index(const void *self, char *w, uint32_t i, uint32_t n)
 
 static char *values_put(char *w, const struct spur_value *v)
 {
-	return put_int(w, v, v->type == SPUR_I64, v->count);
+	return v->type == SPUR_F64 ? put_g(w, v->f) : put_int(w, v, v->type == SPUR_I64, v->count);
 }
 
-static bool values_is_decimal(const struct spur_value *v)
+static enum line_digits values_digits(const struct spur_value *v, unsigned *bits)
 {
-	return v->show != SPUR_SHOW_HEX && v->show != SPUR_SHOW_OCTAL &&
-	       v->show != SPUR_SHOW_BINARY;
+	if (v->show == SPUR_SHOW_HEX) {
+		*bits = whole_bits(number_bits(v, v->count), 4);
+		return LINE_DIGITS_HEX;
+	}
+	return v->show == SPUR_SHOW_OCTAL || v->show == SPUR_SHOW_BINARY ? LINE_DIGITS_OTHER
+									 : LINE_DIGITS_DECIMAL;
 }
 
 static void values_value(const void *self, const struct spur_value *v, struct out *o)
@@ -341,7 +358,8 @@ const struct line_words pretty_words = {
 	.part = values_part,
 	.index = values_index,
 	.put = values_put,
-	.is_decimal = values_is_decimal,
+	.digits = values_digits,
+	.upper = true,
 	.value = values_value,
 };
 
