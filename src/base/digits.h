@@ -19,6 +19,9 @@ static inline uint64_t digits_eight(uint32_t v)
 	return tens + ((pairs - 10 * tens) << 8);
 }
 
+/* "0" to "999" and how long that is; and "000" to "999". */
+extern const char digits_short[1000][4], digits_three[1000][4];
+
 /* Writes a number of at least 10^8 in decimal. Requires room for 24 bytes. */
 char *put_decimal_long(char *w, uint64_t v);
 
@@ -29,6 +32,18 @@ static inline char *put_decimal(char *w, uint64_t v)
 	uint64_t d;
 	unsigned zeros;
 
+	if (v < 1000) {
+		memcpy(w, digits_short[v], 4);
+		return w + digits_short[v][3];
+	}
+	if (v < 1000000) {
+		const uint32_t high = (uint32_t)v / 1000;
+
+		memcpy(w, digits_short[high], 4);
+		w += digits_short[high][3];
+		memcpy(w, digits_three[(uint32_t)v - 1000 * high], 4);
+		return w + 3;
+	}
 	if (__builtin_expect(v >= 100000000, 0))
 		return put_decimal_long(w, v);
 	d = digits_eight((uint32_t)v);
@@ -119,16 +134,12 @@ static inline char *put_hex_eight(char *w, uint32_t v)
 /* Writes the nine digits of v < 10^9, with leading zeros. */
 static inline char *put_nine_digits(char *w, uint32_t v)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	const uint32_t high = v / 10;
-	const uint64_t d = digits_eight(high) | 0x3030303030303030;
+	const uint32_t high = v / 1000, top = high / 1000;
 
-	memcpy(w, &d, sizeof(d));
-	w[8] = (char)('0' + (v - 10 * high));
+	memcpy(w, digits_three[top], 4);
+	memcpy(w + 3, digits_three[high - 1000 * top], 4);
+	memcpy(w + 6, digits_three[v - 1000 * high], 3);
 	return w + 9;
-#else
-	return put_u64_0(w, v, 9);
-#endif
 }
 
 #endif

@@ -191,8 +191,19 @@ static void hex_equal(uint64_t v)
 	assert_memory_equal(found, expected, 8);
 }
 
+static void decimal_equal(uint64_t v)
+{
+	char expected[32], found[32];
+	const int n = snprintf(expected, sizeof(expected), "%" PRIu64, v);
+
+	assert_int_equal(put_decimal(found, v) - found, n);
+	assert_memory_equal(found, expected, (size_t)n);
+}
+
 static void digits(void **state)
 {
+	uint64_t tens = 1;
+
 	(void)state;
 	for (unsigned shift = 0; shift < 64; shift++)
 		for (uint64_t d = 0; d < 16; d++) {
@@ -204,6 +215,14 @@ static void digits(void **state)
 		hex_equal(v);
 	for (unsigned i = 0; i < 200000; i++)
 		hex_equal(next_random() >> (i % 64));
+	for (uint64_t v = 0; v < 2000000; v++)
+		decimal_equal(v);
+	for (unsigned i = 0; i < 200000; i++)
+		decimal_equal(next_random() >> (i % 64));
+	for (unsigned i = 0; i < 20; i++, tens *= 10) {
+		decimal_equal(tens - 1);
+		decimal_equal(tens);
+	}
 	hex_equal(UINT64_MAX);
 }
 
