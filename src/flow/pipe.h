@@ -178,8 +178,14 @@ struct pipe_render {
 	void (*render)(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 		       struct spur_args *scratch);
 };
+/* Out of line half of render_add(). */
+struct shown_row *render_add_slow(struct render_rows *out);
 /* Appends a row, not initialised. Returns NULL if out of memory. */
-struct shown_row *render_add(struct render_rows *out);
+static inline struct shown_row *render_add(struct render_rows *out)
+{
+	return __builtin_expect(out->count < out->cap, 1) ? &out->rows[out->count++]
+							  : render_add_slow(out);
+}
 enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options *opt,
 				 const struct pipe_render *r, void *self, struct out *o);
 

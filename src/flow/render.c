@@ -49,9 +49,9 @@ struct render_ring {
 	uint64_t *charged; /* the caller's counter of failed allocations */
 };
 
-struct shown_row *render_add(struct render_rows *out)
+struct shown_row *render_add_slow(struct render_rows *out)
 {
-	if (__builtin_expect(out->count == out->cap, 0) &&
+	if (out->count == out->cap &&
 	    !mem_table_grow((void **)&out->rows, &out->cap, out->count + 1, sizeof(*out->rows),
 			    RENDER_ADD)) {
 		out->failed = true;

@@ -1,6 +1,7 @@
 /* See eventtext.h. What a line has of its class, track and stream is made once. */
 #include "render/eventtext.h"
 
+#include "base/digits.h"
 #include "base/err.h"
 #include "base/pool.h"
 #include "flow/args.h"
@@ -251,30 +252,28 @@ static const struct spur_args *row_args(const struct event_text *c, const struct
 	return st == SPUR_FAIL ? NULL : args;
 }
 
-/*
- * Appends the arguments between `open` and `close` without decoding them. Returns false with
- * nothing appended if they have to be decoded.
- */
-static inline bool args_quick(const struct event_lane *l, const struct event_row *r,
-			      const char *open, const char *close, struct out *o)
+/* Finds how the arguments are written without decoding them. Returns false if they have to be. */
+static inline bool args_find(const struct event_lane *l, const struct event_row *r,
+			     struct line_at *at)
 {
-	const size_t from = o->len;
-	struct line_at at;
-	char *w;
+	return l->pen && r->row->nargs && r->name->user == USE_ARGS &&
+	       line_find(l->pen, r->row, at) && at->line->items;
+}
 
-	if (!l->pen || !r->row->nargs || r->name->user != USE_ARGS ||
-	    !line_find(l->pen, r->row, &at) || !at.items)
-		return false;
-	w = out_room(o, FRAG_PIECE);
-	if (!w)
-		return false;
-	out_to(o, put_text(w, open, strlen(open)));
-	if (line_write(l->pen, &at, o) && (w = out_room(o, FRAG_PIECE))) {
-		out_to(o, put_text(w, close, strlen(close)));
-		return true;
-	}
-	out_cut(o, from);
-	return false;
+/*
+ * Writes the arguments behind `open`, which ends what was written to the room of `o`; at->line->room
+ * bytes of it are left. Returns NULL if they have to be decoded; then `o` ends at `w`, before what
+ * opens them.
+ */
+static inline char *args_quick(const struct event_lane *l, const struct line_at *at, struct out *o,
+			       const char *w, char *open)
+{
+	const size_t from = (size_t)(w - o->buf);
+	char *const end = line_put(l->pen, at, o, open);
+
+	if (__builtin_expect(!end, 0))
+		out_cut(o, from);
+	return end;
 }
 
 /* cpu, dur and id, where there are any. */
@@ -282,7 +281,7 @@ static char *json_numbers(char *w, struct event_lane *l, const struct spur_event
 {
 	if (row->cpu != SPUR_NO_CPU) {
 		w = put_literal(w, ",\"cpu\":");
-		w = put_u64(w, row->cpu);
+		w = put_decimal(w, row->cpu);
 	}
 	if (row_has_dur(row)) {
 		w = put_literal(w, ",\"dur\":");
@@ -298,11 +297,8 @@ static char *json_numbers(char *w, struct event_lane *l, const struct spur_event
 
 static void json_args(struct event_lane *l, const struct event_row *r, struct out *o)
 {
-	const struct spur_args *a;
+	const struct spur_args *a = row_args(l->text, r, &l->args);
 
-	if (args_quick(l, r, ",\"args\":{", "}", o))
-		return;
-	a = row_args(l->text, r, &l->args);
 	if (a) {
 		out_str(o, ",\"args\":");
 		args_json(&l->text->values, a, r->row->kind == SPUR_END_SPAN, o);
@@ -311,28 +307,26 @@ static void json_args(struct event_lane *l, const struct event_row *r, struct ou
 	}
 }
 
-/* "args" and "flags" of rows that have some. */
-static void json_more(struct event_lane *l, const struct event_row *r, struct out *o)
+static void json_flags(const struct spur_event *row, struct out *o)
 {
-	json_args(l, r, o);
-	if (r->row->flags & SHOWN_FLAGS) {
+	if (row->flags & SHOWN_FLAGS) {
 		out_str(o, ",\"flags\":[");
-		flags_out(r->row, ",", "\"", o);
+		flags_out(row, ",", "\"", o);
 		out_char(o, ']');
 	}
 }
 
-/* In one go where names are short and there is nothing to be decoded. */
-static void json_line(struct event_lane *l, const struct event_row *r, struct out *o)
+/* What stands before the arguments. Returns its end, behind which there is `more` room, or NULL. */
+static inline char *json_head(struct event_lane *l, const struct event_row *r, size_t more,
+			      struct out *o)
 {
 	const struct event_text *c = l->text;
 	const struct spur_event *row = r->row;
-	const bool plain = !row->nargs && !(row->flags & SHOWN_FLAGS);
 	const bool named = r->name->key == class_key(row) && r->name->len < NAME_MAX_LEN;
-	char *w = out_room(o, LINE_ROOM + (named ? r->name->len : 0)), *from = w;
+	char *w = out_room(o, LINE_ROOM + more + (named ? r->name->len : 0));
 
 	if (!w)
-		return;
+		return NULL;
 	w = put_literal(w, "{\"ts\":");
 	w = put_number(w, &l->times, row->ts);
 	memcpy(w, c->kinds[row->kind], FRAG_PIECE);
@@ -340,26 +334,42 @@ static void json_line(struct event_lane *l, const struct event_row *r, struct ou
 	if (named) {
 		w = put_frag(w, r->name);
 	} else {
-		o->len += (size_t)(w - from);
+		out_to(o, w);
 		name_out(c, r, o);
-		w = from = out_room(o, LINE_ROOM);
+		w = out_room(o, LINE_ROOM + more);
 		if (!w)
-			return;
+			return NULL;
 	}
-	w = put_frag(w, r->track);
-	w = json_numbers(w, l, row);
-	if (plain)
-		w = put_literal(w, ",\"args\":{}");
-	o->len += (size_t)(w - from);
-	if (!plain)
-		json_more(l, r, o);
-	w = from = out_room(o, LINE_ROOM + r->stream->len);
+	return json_numbers(put_frag(w, r->track), l, row);
+}
+
+/* In one go where names are short and there is nothing to be decoded. */
+static void json_line(struct event_lane *l, const struct event_row *r, struct out *o)
+{
+	const struct spur_event *row = r->row;
+	struct line_at at;
+	const bool quick = args_find(l, r, &at);
+	char *w = json_head(l, r, quick ? at.line->room : 0, o), *end = NULL;
+
+	if (!w)
+		return;
+	if (quick && (end = args_quick(l, &at, o, w, put_literal(w, ",\"args\":{")))) {
+		*end++ = '}';
+		out_to(o, end);
+	} else if (!row->nargs) {
+		out_to(o, put_literal(w, ",\"args\":{}"));
+	} else {
+		if (!quick)
+			out_to(o, w);
+		json_args(l, r, o);
+	}
+	json_flags(row, o);
+	w = out_room(o, LINE_ROOM + r->stream->len);
 	if (!w)
 		return;
 	w = put_frag(w, r->stream);
-	w = put_u64(w, row->off);
-	w = put_literal(w, "}\n");
-	o->len += (size_t)(w - from);
+	w = put_decimal(w, row->off);
+	out_to(o, put_literal(w, "}\n"));
 }
 
 static void csv_args(const struct event_text *c, const struct spur_event *row,
@@ -408,11 +418,8 @@ static void csv_line(struct event_lane *l, const struct event_row *r, struct out
 static void plain_args(struct event_lane *l, const struct event_row *r, struct out *o)
 {
 	const bool is_end = r->row->kind == SPUR_END_SPAN;
-	const struct spur_args *args;
+	const struct spur_args *args = row_args(l->text, r, &l->args);
 
-	if (is_end ? args_quick(l, r, " = ", "", o) : args_quick(l, r, "(", ")", o))
-		return;
-	args = row_args(l->text, r, &l->args);
 	if (args && args->count) {
 		out_str(o, is_end ? " = " : "(");
 		args_text_list(&l->text->values, args, false, o);
@@ -420,12 +427,9 @@ static void plain_args(struct event_lane *l, const struct event_row *r, struct o
 	}
 }
 
-/* Behind the name: arguments or result, duration, id where it says something, flags. */
-static void plain_tail(struct event_lane *l, const struct event_row *r, struct out *o)
+/* Behind the arguments: duration, id where it says something, flags. */
+static void plain_tail(const struct spur_event *row, struct out *o)
 {
-	const struct spur_event *row = r->row;
-
-	plain_args(l, r, o);
 	if (row_has_dur(row)) {
 		out_str(o, " ");
 		out_i64(o, row->dur);
@@ -446,32 +450,67 @@ static void plain_tail(struct event_lane *l, const struct event_row *r, struct o
 	out_char(o, '\n');
 }
 
-static void plain_line(struct event_lane *l, const struct event_row *r, struct out *o)
+static inline char *plain_cpu(char *w, const struct spur_event *row)
+{
+	if (row->cpu == SPUR_NO_CPU)
+		return put_literal(w, "    -");
+	if (row->cpu >= 1000) {
+		*w++ = ' ';
+		return put_u64_w(w, row->cpu, CPU_WIDTH);
+	}
+	memcpy(w, "     ", 1 + CPU_WIDTH);
+	w += 1 + CPU_WIDTH - digits_short[row->cpu][3];
+	memcpy(w, digits_short[row->cpu], 4);
+	return w + digits_short[row->cpu][3];
+}
+
+/* What stands before the arguments. Returns its end, behind which there is `more` room, or NULL. */
+static inline char *plain_head(const struct event_lane *l, const struct event_row *r, size_t more,
+			       struct out *o)
 {
 	const struct event_text *c = l->text;
 	const struct spur_event *row = r->row;
 	const bool named = r->name->key == class_key(row) && r->name->len < NAME_MAX_LEN;
-	char *w = out_room(o, LINE_ROOM + (named ? r->name->len : 0)), *const from = w;
+	char *w = out_room(o, LINE_ROOM + more + (named ? r->name->len : 0));
 
 	if (!w)
-		return;
+		return NULL;
 	w = put_when(w, &c->when, row->ts, c->when_width);
 	*w++ = ' ';
 	w = put_frag(w, r->track);
-	if (row->cpu == SPUR_NO_CPU) {
-		w = put_literal(w, "    -");
-	} else {
-		*w++ = ' ';
-		w = put_u64_w(w, row->cpu, CPU_WIDTH);
-	}
+	w = plain_cpu(w, row);
 	w = put_literal(w, "  ");
 	memcpy(w, c->kinds[row->kind], FRAG_PIECE);
 	w += c->kind_len[row->kind];
-	w = named ? put_frag(w, r->name) : w;
-	o->len += (size_t)(w - from);
-	if (!named)
-		name_out(c, r, o);
-	plain_tail(l, r, o);
+	if (named)
+		return put_frag(w, r->name);
+	out_to(o, w);
+	name_out(c, r, o);
+	return out_room(o, LINE_ROOM + more);
+}
+
+static void plain_line(struct event_lane *l, const struct event_row *r, struct out *o)
+{
+	const bool is_end = r->row->kind == SPUR_END_SPAN;
+	struct line_at at;
+	const bool quick = args_find(l, r, &at);
+	char *w = plain_head(l, r, quick ? at.line->room : 0, o), *end = NULL;
+
+	if (!w)
+		return;
+	if (quick)
+		end = args_quick(l, &at, o, w,
+				 is_end ? put_literal(w, " = ") : put_literal(w, "("));
+	if (end) {
+		if (!is_end)
+			*end++ = ')';
+		out_to(o, end);
+	} else {
+		if (!quick)
+			out_to(o, w);
+		plain_args(l, r, o);
+	}
+	plain_tail(r->row, o);
 }
 
 /* One body for both callers, so that all of it is inlined. Marks each line if `out` is not NULL. */

@@ -4,9 +4,6 @@
 #include "format/format.h"
 #include "render/line_parts.h"
 
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
 /* Of classes whose events have to be decoded. */
 static const struct line_program line_none = { 0 };
 
@@ -301,8 +298,7 @@ static bool slots_fit(struct line_pen *pen, uint32_t n)
 }
 
 /* Another block than the last one of the stream. */
-static __attribute__((noinline)) bool block_turn(struct line_pen *pen, const struct spur_event *row,
-						 struct line_block *b)
+static bool block_turn(struct line_pen *pen, const struct spur_event *row, struct line_block *b)
 {
 	b->of.size = b->bound = 0;
 	if (!pen->source->block(pen->trace, row, pen->words->flat, &b->of)) {
@@ -310,6 +306,8 @@ static __attribute__((noinline)) bool block_turn(struct line_pen *pen, const str
 		return false;
 	}
 	b->key = ++pen->turns << LINE_ID_BITS;
+	/* All bits of a number say that the event has another form. */
+	b->nids = b->of.nids < b->of.id_mask ? b->of.nids : b->of.id_mask;
 	b->lines = b->of.nids ? class_lines(pen, &b->of) : NULL;
 	if (b->lines && slots_fit(pen, b->of.nslots) && b->of.size > b->of.head)
 		b->bound = b->of.size - b->of.head;
@@ -317,9 +315,8 @@ static __attribute__((noinline)) bool block_turn(struct line_pen *pen, const str
 }
 
 /* The program of a class that has none yet; `line_none` too is kept. */
-static __attribute__((noinline)) const struct line_program *line_new(struct line_pen *pen,
-							     const struct line_block *b,
-							     uint32_t id)
+static const struct line_program *line_new(struct line_pen *pen, const struct line_block *b,
+					   uint32_t id)
 {
 	const struct byte_value *steps = pen->source->steps(&b->of, id, pen->words->flat);
 
@@ -328,7 +325,7 @@ static __attribute__((noinline)) const struct line_program *line_new(struct line
 	return steps ? b->lines[id] : NULL;
 }
 
-bool line_find(struct line_pen *pen, const struct spur_event *row, struct line_at *at)
+bool line_find_slow(struct line_pen *pen, const struct spur_event *row, struct line_at *at)
 {
 	struct line_block *b = &pen->blocks[row->stream % LINE_BLOCKS];
 	uint64_t off = row->off - b->of.low;
@@ -336,9 +333,9 @@ bool line_find(struct line_pen *pen, const struct spur_event *row, struct line_a
 	const uint8_t *p;
 	uint32_t id;
 
-	if (unlikely(row->kind >= SPUR_LOST))
+	if (row->kind >= SPUR_LOST)
 		return false;
-	if (unlikely(off >= b->bound || b->of.stream != row->stream)) {
+	if (off >= b->bound || b->of.stream != row->stream) {
 		/* Blocks whose events are all decoded are not asked for again. */
 		if ((off < b->of.size && b->of.stream == row->stream) || !block_turn(pen, row, b))
 			return false;
@@ -348,20 +345,12 @@ bool line_find(struct line_pen *pen, const struct spur_event *row, struct line_a
 	}
 	p = b->of.data + off;
 	id = load16(p, order_swaps(false)) & b->of.id_mask;
-	if (unlikely(id >= b->of.nids || id == b->of.id_mask))
+	if (id >= b->nids)
 		return false;
-	l = b->lines[id];
-	if (unlikely(!l))
-		l = line_new(pen, b, id);
-	if (unlikely(!l || !l->nsteps))
+	l = b->lines[id] ? b->lines[id] : line_new(pen, b, id);
+	if (!l || !l->nsteps)
 		return false;
-	at->line = l;
-	at->block = &b->of;
-	at->p = p + b->of.head;
-	at->key = b->key | id;
-	at->id = id;
-	at->room = l->room;
-	at->items = l->items;
+	*at = (struct line_at){ l, b, p + b->of.head, id };
 	return true;
 }
 

@@ -2,8 +2,6 @@
 #ifndef SPUR_RENDER_LINE_PARTS_H
 #define SPUR_RENDER_LINE_PARTS_H
 
-#include "base/mem.h"
-#include "model/args.h"
 #include "render/line.h"
 
 enum line_code {
@@ -34,7 +32,6 @@ enum {
 	LINE_MEMO = 16, /* texts that a step remembers */
 	LINE_MEMO_TEXT = 54,
 	LINE_MEMO_FIRST = 22, /* that is copied at once */
-	LINE_ELEMENTS = 24, /* of an array; longer ones are decoded */
 	LINE_INDEX_TEXT = 16, /* of an index, at most */
 	/*
 	 * What one step takes at most, but for text and arrays: its literal, and a number or a
@@ -42,6 +39,8 @@ enum {
 	 */
 	LINE_STEP_ROOM = LINE_LITERAL_MOST + LINE_NUMBER,
 	LINE_TEXT_STEP = 16, /* bytes of text that are looked at at once */
+	LINE_MEMORY = 4 << 20, /* bytes of programs */
+	LINE_ID_BITS = 16, /* of an event's number */
 };
 
 /* The text of one value. */
@@ -68,63 +67,6 @@ struct line_step {
 	const struct byte_value *from;
 	struct line_memo *memo;
 	char literal[LINE_LITERAL_MOST];
-};
-
-struct line_program {
-	uint32_t nsteps; /* 0: events of this class have to be decoded */
-	uint32_t items; /* see line_at */
-	/*
-	 * What all its steps take, but for text and arrays. INVARIANT: the steps that are left have
-	 * their part of it: after text and arrays there is room for all of it again.
-	 */
-	uint32_t room;
-	const struct line_step *steps;
-};
-
-enum {
-	LINE_BLOCKS = 16, /* latest blocks, by stream */
-	LINE_CLASSES = 8, /* of streams; events of others are decoded */
-	LINE_MEMORY = 4 << 20, /* bytes of programs */
-	LINE_ID_BITS = 16, /* of an event's number */
-};
-
-/* The programs of a class of streams, by the number of the event. NULL: not made yet. */
-struct line_class {
-	const void *class;
-	const struct line_program **lines;
-	uint32_t nlines;
-};
-
-struct line_block {
-	struct byte_block of;
-	const struct line_program **lines;
-	uint64_t bound; /* offsets below have room for an event's head; 0: events are decoded */
-	uint64_t key; /* of the event with the number 0: no other block of the pen's has it */
-};
-
-/* What stands before an element of an array, or behind the last one. */
-struct line_index {
-	char text[LINE_INDEX];
-	uint8_t len;
-};
-
-struct line_pen {
-	struct line_pen *next; /* in the list of unused ones */
-	struct spur_trace *trace;
-	const struct byte_source *source;
-	const struct line_words *words;
-	const void *self;
-	struct line_block blocks[LINE_BLOCKS];
-	uint64_t turns; /* of blocks */
-	struct line_class classes[LINE_CLASSES];
-	struct line_index before[LINE_ELEMENTS]; /* elements */
-	struct line_index behind[2]; /* the last one; [0]: there are none */
-	uint64_t *slots;
-	uint32_t nslots;
-	size_t used; /* of LINE_MEMORY */
-	struct arena arena;
-	struct spur_args args; /* what labels refer to */
-	struct out scratch;
 };
 
 #endif

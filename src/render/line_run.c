@@ -4,6 +4,7 @@
 #endif
 
 #include "base/digits.h"
+#include "model/args.h"
 #include "render/line_parts.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -144,9 +145,8 @@ static inline char *float_put(const struct line_run *r, const struct line_step *
 }
 
 /* Text, of which `left` >= n bytes can be read. */
-static __attribute__((noinline)) char *text_slow(const struct line_run *r,
-						 const struct line_step *s, const uint8_t *p,
-						 size_t n, char *w)
+static __attribute__((noinline)) char *
+text_slow(const struct line_run *r, const struct line_step *s, const uint8_t *p, size_t n, char *w)
 {
 	struct spur_value v = s->from->value;
 
@@ -420,17 +420,18 @@ static inline char *line_steps(const struct line_run *r, const uint8_t *p, char 
 
 char *line_put(struct line_pen *pen, const struct line_at *at, struct out *o, char *w)
 {
-	const struct line_run r = { pen, at->line, at->block, o };
+	const struct byte_block *block = &at->block->of;
+	const struct line_run r = { pen, at->line, block, o };
 
-	if (unlikely(at->block->end - at->p < BYTE_SLACK))
+	if (unlikely(block->end - at->p < BYTE_SLACK))
 		return NULL;
-	pen->slots[at->block->id_slot] = at->id;
+	pen->slots[block->id_slot] = at->id;
 	return line_steps(&r, at->p, w);
 }
 
 bool line_write(struct line_pen *pen, const struct line_at *at, struct out *o)
 {
-	char *w = out_room(o, at->room);
+	char *w = out_room(o, at->line->room);
 	const size_t from = o->len;
 
 	w = w ? line_put(pen, at, o, w) : NULL;

@@ -139,7 +139,7 @@ static void check_row(struct spur_trace *t, const struct spur_event *row, unsign
 	write_decoded(t, row, form);
 	same(row, new.buf + 7, new.len - 7, "in memory");
 	/* Into a file, where nothing may be flushed meanwhile. */
-	assert_non_null(out_room(&file, at.room));
+	assert_non_null(out_room(&file, at.line->room));
 	from = file.len;
 	if (line_write(f->pen, &at, &file))
 		same(row, file.buf + from, file.len - from, "in a file's buffer");

@@ -82,7 +82,7 @@ struct piece {
 
 /* What stands between the time and the values of the events of one number in a block. */
 struct head {
-	uint64_t key; /* see line_at; 0: none yet */
+	uint64_t key; /* see line_key(); 0: none yet */
 	size_t at; /* in the memo's text: "HOST NAME: { cpu_id = 0 }, " */
 	uint32_t len;
 	bool timed; /* the event's class has a clock */
@@ -162,7 +162,7 @@ static char *put_time(struct pen *pen, char *w, const struct spur_event *row)
 	if (__builtin_add_overflow(row->ts, pen->p->ctf->epoch_base, &ns))
 		return put_literal(w, "Error");
 	return pen->p->opt->seconds || pen->marks == FIRST_NEGATIVE ? put_seconds(w, ns)
-								   : put_day(pen, w, ns);
+								    : put_day(pen, w, ns);
 }
 
 static char *put_delta(const struct pen *pen, char *w, const struct spur_event *row)
@@ -428,7 +428,7 @@ static void out_scopes(struct pen *pen, const struct ctf_place_of *at, bool any)
 static __attribute__((noinline)) void make_head(struct pen *pen, const struct spur_event *row,
 						const struct line_at *line, struct head *head)
 {
-	const struct ctf_place_of at = ctf_block_place(line->block, line->id);
+	const struct ctf_place_of at = ctf_block_place(&line->block->of, line->id);
 	struct out *text = &pen->text;
 	size_t name;
 
@@ -437,14 +437,14 @@ static __attribute__((noinline)) void make_head(struct pen *pen, const struct sp
 	make_heading(pen->p, &at, text);
 	name = text->len;
 	make_packet(pen, row, at.class->class->packet_context);
-	if (text->len > name && line->items)
+	if (text->len > name && line->line->items)
 		out_literal(text, ", ");
 	text_end(pen);
 	/* pretty_render() tells of a text that could not be kept. */
 	if (text->error || text->len - head->at > MEMO_TEXT / 2)
 		return;
 	head->len = (uint32_t)(text->len - head->at);
-	head->key = line->key;
+	head->key = line_key(line);
 }
 
 /* Returns NULL if the event has to be written in another way. */
@@ -452,10 +452,12 @@ static inline const struct head *head_of(struct pen *pen, const struct spur_even
 					 const struct line_at *line)
 {
 	struct head *head = &pen->heads[(line->id + 8 * row->stream) % HEADS];
+	const uint64_t key = line_key(line);
 
-	if (head->key != line->key)
-		make_head(pen, row, line, head);
-	return head->key == line->key ? head : NULL;
+	if (likely(head->key == key))
+		return head;
+	make_head(pen, row, line, head);
+	return head->key == key ? head : NULL;
 }
 
 static inline char *put_head(const struct pen *pen, char *w, const struct head *head)
@@ -538,10 +540,10 @@ static inline bool out_quick(struct pen *pen, const struct spur_event *row)
 	size_t from;
 	char *w;
 
-	if (!line_find(pen->lines, row, &line) || line.room > MEMO_TEXT / 2)
+	if (!line_find(pen->lines, row, &line) || line.line->room > MEMO_TEXT / 2)
 		return false;
 	head = head_of(pen, row, &line);
-	w = head ? out_room(o, head->len + line.room + 2 * WHEN_ROOM + FRAG_PIECE) : NULL;
+	w = head ? out_room(o, head->len + line.line->room + 2 * WHEN_ROOM + FRAG_PIECE) : NULL;
 	if (!w)
 		return false;
 	/* Nothing is flushed from here on, so that it can be taken back. */
@@ -652,7 +654,7 @@ static int64_t time_apart(int64_t from, int64_t to)
 }
 
 /* Time since the event before, and what a line needs else of rows in their order. */
-static void stage_times(struct pretty *p, struct shown_row *shown)
+static inline void stage_times(struct pretty *p, struct shown_row *shown)
 {
 	struct spur_event *row = &shown->row;
 	const bool first = p->last == no_time;
@@ -662,7 +664,7 @@ static void stage_times(struct pretty *p, struct shown_row *shown)
 	row->dur = first ? no_time : time_apart(p->last, row->ts);
 	p->last = row->ts;
 	shown->marks = 0;
-	if (p->opt->cycles) {
+	if (unlikely(p->opt->cycles)) {
 		row->id = p->last_cycles = ctf_event_cycles(p->ctf, row);
 		row->dur = first ? no_time : (int64_t)(row->id - before);
 	} else if (!p->negative && !__builtin_add_overflow(row->ts, p->ctf->epoch_base, &ns) &&
@@ -737,9 +739,15 @@ static enum spur_status read_words(const char *option, const char *list, const s
 static enum spur_status read_options(struct pretty *p, struct spur_error *err)
 {
 	static const struct word names[] = {
-		{ "payload", NAME_PAYLOAD }, { "arg", NAME_PAYLOAD },	{ "args", NAME_PAYLOAD },
-		{ "none", 0 },		     { "all", ~0u },		{ "scope", NAME_SCOPE },
-		{ "header", NAME_HEADER },   { "context", NAME_CONTEXT }, { "ctx", NAME_CONTEXT },
+		{ "payload", NAME_PAYLOAD },
+		{ "arg", NAME_PAYLOAD },
+		{ "args", NAME_PAYLOAD },
+		{ "none", 0 },
+		{ "all", ~0u },
+		{ "scope", NAME_SCOPE },
+		{ "header", NAME_HEADER },
+		{ "context", NAME_CONTEXT },
+		{ "ctx", NAME_CONTEXT },
 		{ NULL, 0 },
 	};
 	/* Call sites are accepted and never there, as with babeltrace2. */
@@ -761,9 +769,8 @@ static enum spur_status read_options(struct pretty *p, struct spur_error *err)
 	if (p->opt->names &&
 	    read_words("--names", p->opt->names, names, &p->names_of, err) == SPUR_FAIL)
 		return SPUR_FAIL;
-	return p->opt->fields
-		       ? read_words("--fields", p->opt->fields, fields, &p->fields, err)
-		       : SPUR_OK;
+	return p->opt->fields ? read_words("--fields", p->opt->fields, fields, &p->fields, err)
+			      : SPUR_OK;
 }
 
 static void note_ignored(const struct pass_env *env)

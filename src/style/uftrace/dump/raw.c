@@ -144,7 +144,7 @@ static inline bool add_record(struct dump *d, const struct spur_event *row, stru
 	if (__builtin_expect(d->prev > time, 0) && !add_mark(d, DUMP_BACK, out))
 		return false;
 	d->prev = time;
-	e = __builtin_expect(out->count < out->cap, 1) ? &out->rows[out->count++] : render_add(out);
+	e = render_add(out);
 	if (!e)
 		return false;
 	e->row = *row;

@@ -37,16 +37,10 @@ static struct text module_of(const struct replay *r, const struct style_task *t,
 	return text_of("[unknown]");
 }
 
-static inline struct shown_row *new_row(struct render_rows *out)
-{
-	return __builtin_expect(out->count < out->cap, 1) ? &out->rows[out->count++]
-							  : render_add(out);
-}
-
 static bool add_cells(struct replay *r, const struct style_task *t, const struct style_frame *f,
 		      struct render_rows *out)
 {
-	struct shown_row *e = new_row(out);
+	struct shown_row *e = render_add(out);
 	struct text module = text_make("", 0);
 
 	if (!e)
@@ -102,7 +96,7 @@ static struct shown_row *add_line(struct replay *r, const struct style_task *t,
 		return NULL;
 	if (r->cells && !add_cells(r, t, f, out))
 		return NULL;
-	e = new_row(out);
+	e = render_add(out);
 	if (e)
 		fill_line(e, row, line, t->track, 0, depth);
 	return e;
@@ -116,7 +110,7 @@ static bool add_newline(struct replay *r, const struct style_task *t, struct ren
 	r->prev_tid = t->tid;
 	if (!other)
 		return true;
-	e = new_row(out);
+	e = render_add(out);
 	if (e)
 		*e = (struct shown_row){ .row = { .kind = SPUR_NATIVE, .track = t->track },
 					 .marks = LINE_NEWLINE };
@@ -285,7 +279,7 @@ static bool close_leaf(struct replay *r, struct style_task *t, const struct spur
 		f->special = 0;
 	if (!row->nargs)
 		return true;
-	value = new_row(out);
+	value = render_add(out);
 	if (!value)
 		return false;
 	value->row = *row;
@@ -342,7 +336,7 @@ static bool warn_back(struct replay *r, const struct style_task *t, const struct
 	r->prev = (uint64_t)row->ts;
 	if (!back)
 		return true;
-	e = new_row(out);
+	e = render_add(out);
 	if (e)
 		*e = (struct shown_row){ .row = { .kind = SPUR_NATIVE,
 						  .track = t->track,
@@ -520,7 +514,7 @@ static void keep_held(struct replay *r, struct render_rows *out)
 static bool put_held(struct replay *r, struct render_rows *out)
 {
 	for (size_t i = 0; r->held.kind == HELD_FUNCTION && i < 1u + r->cells; i++) {
-		struct shown_row *e = new_row(out);
+		struct shown_row *e = render_add(out);
 
 		if (!e)
 			return false;
@@ -581,7 +575,7 @@ bool replay_flat_stage(void *self, struct marked_rows in, struct render_rows *ou
 			f = style_frame_get(&r->s, t, (int32_t)style_depth(row));
 			if (outside || !f || flat_hides(r, row))
 				continue;
-			e = new_row(out);
+			e = render_add(out);
 		}
 		r->shown = true;
 		r->failed = !e || r->s.failed;
