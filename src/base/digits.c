@@ -38,11 +38,13 @@ const char digits_three[1000][4] = { HUNDREDS('0'), FROM_HUNDRED };
 
 char *put_decimal_long(char *w, uint64_t v)
 {
-	const uint64_t d = digits_eight((uint32_t)(v % 100000000)) | 0x3030303030303030;
+	const uint64_t high = v / 100000000;
 
-	if (v >= UINT64_C(10000000000000000))
-		return put_u64(w, v);
-	w = put_decimal(w, v / 100000000);
-	memcpy(w, &d, sizeof(d));
-	return w + sizeof(d);
+	/* Two pieces of eight digits are all that a third one can stand before. */
+	if (high >= 100000000)
+		w = put_digits_eight(put_decimal(w, high / 100000000),
+				     digits_eight((uint32_t)(high % 100000000)));
+	else
+		w = put_decimal(w, high);
+	return put_digits_eight(w, digits_eight((uint32_t)(v - high * 100000000)));
 }

@@ -45,6 +45,7 @@ enum {
 	FIRST_NEGATIVE = 1, /* `marks` of the first row before its clock's origin */
 	MEMO = 16, /* packets, and events, whose text is at hand */
 	HEADS = 64, /* both together */
+	HEAD_PIECE = 64, /* of such a text, copied at once */
 	MILLISECOND = 1000000, /* ns */
 	STAMP_ROOM = 32,
 	MEMO_TEXT = 1 << 16,
@@ -60,7 +61,8 @@ struct pretty {
 	struct ctf *ctf;
 	int64_t last; /* time of the previous row; no_time: no previous row */
 	struct pretty_values values;
-	uint64_t shown;
+	uint64_t shown; /* rows; with a limit only */
+	bool any; /* row was shown */
 	struct pens *pens;
 	const struct babeltrace2_options *opt;
 	unsigned fields, names_of; /* enum shown_field, enum shown_name */
@@ -102,7 +104,8 @@ struct pen {
 	struct piece packets[MEMO]; /* "{ cpu_id = 0 }", or "" */
 	struct head heads[HEADS]; /* for out_quick() */
 	bool usual; /* times are "[12:34:56.123456789] (+0.123456789) " */
-	int64_t base; /* when the millisecond of `stamp` begins, if `usual` */
+	int64_t base; /* the ts at which the millisecond of `stamp` begins */
+	uint64_t span; /* how long that is; 0: none yet */
 	size_t stamp_len;
 	char stamp[STAMP_ROOM]; /* "[2025-01-31 12:34:56.123" */
 	int64_t second; /* whose `clock` is; no_time: none yet */
@@ -210,13 +213,13 @@ static void piece_begin(struct pen *pen, struct piece *piece, const void *key)
 	piece->at = pen->text.len;
 }
 
-/* Makes what is behind the memo's text readable: it is copied in whole pieces. */
+/* Makes what is behind the memo's text readable: the first piece of it is copied whole. */
 static void text_end(struct pen *pen)
 {
-	char *w = out_room(&pen->text, FRAG_PIECE);
+	char *w = out_room(&pen->text, HEAD_PIECE);
 
 	if (w)
-		memset(w, 0, FRAG_PIECE);
+		memset(w, 0, HEAD_PIECE);
 }
 
 /* A text that could not be kept has no length any more; pretty_render() tells of it. */
@@ -464,19 +467,22 @@ static inline char *put_head(const struct pen *pen, char *w, const struct head *
 {
 	const char *text = pen->text.buf + head->at;
 
-	memcpy(w, text, FRAG_PIECE);
-	for (uint32_t i = FRAG_PIECE; i < head->len; i += FRAG_PIECE)
-		memcpy(w + i, text + i, FRAG_PIECE);
+	memcpy(w, text, HEAD_PIECE);
+	if (unlikely(head->len > HEAD_PIECE))
+		memcpy(w + HEAD_PIECE, text + HEAD_PIECE, head->len - HEAD_PIECE);
 	return w + head->len;
 }
 
-/* Makes the stamp of the millisecond of `ns`. Returns false if there is none. */
-static __attribute__((noinline)) bool make_stamp(struct pen *pen, int64_t ns)
+/* Makes the stamp of the row's millisecond. Returns false if there is none. */
+static __attribute__((noinline)) bool make_stamp(struct pen *pen, int64_t ts)
 {
 	char day[WHEN_ROOM];
+	int64_t ns, base;
 	size_t len;
 
-	if (ns < 0)
+	if (!pen->usual || __builtin_add_overflow(ts, pen->p->ctf->epoch_base, &ns) || ns < 0 ||
+	    ns > INT64_MAX - MILLISECOND || __builtin_sub_overflow(ts, ns % MILLISECOND, &base) ||
+	    base > INT64_MAX - MILLISECOND)
 		return false;
 	len = (size_t)(put_day(pen, day, ns) - day) - 6;
 	if (len + 1 > sizeof(pen->stamp))
@@ -484,7 +490,8 @@ static __attribute__((noinline)) bool make_stamp(struct pen *pen, int64_t ns)
 	pen->stamp[0] = '[';
 	memcpy(pen->stamp + 1, day, len);
 	pen->stamp_len = len + 1;
-	pen->base = ns - ns % MILLISECOND;
+	pen->base = base;
+	pen->span = MILLISECOND;
 	return true;
 }
 
@@ -502,15 +509,14 @@ static inline char *put_six(char *w, uint32_t v)
 static inline char *put_usual_when(struct pen *pen, char *w, const struct spur_event *row)
 {
 	const uint64_t dur = (uint64_t)row->dur;
-	int64_t ns;
 
-	if (unlikely(!pen->usual || pen->marks == FIRST_NEGATIVE || dur >= 1000 * MILLISECOND ||
-		     __builtin_add_overflow(row->ts, pen->p->ctf->epoch_base, &ns)))
+	if (unlikely(dur >= 1000 * MILLISECOND))
 		return NULL;
-	if (unlikely((uint64_t)ns - (uint64_t)pen->base >= MILLISECOND) && !make_stamp(pen, ns))
+	if (unlikely((uint64_t)row->ts - (uint64_t)pen->base >= pen->span) &&
+	    !make_stamp(pen, row->ts))
 		return NULL;
 	memcpy(w, pen->stamp, sizeof(pen->stamp));
-	w = put_six(w + pen->stamp_len, (uint32_t)(ns - pen->base));
+	w = put_six(w + pen->stamp_len, (uint32_t)(row->ts - pen->base));
 	w = put_literal(w, "] (+0.");
 	if (likely(dur < MILLISECOND))
 		w = put_six(put_literal(w, "000"), (uint32_t)dur);
@@ -543,7 +549,7 @@ static inline bool out_quick(struct pen *pen, const struct spur_event *row)
 	if (!line_find(pen->lines, row, &line) || line.line->room > MEMO_TEXT / 2)
 		return false;
 	head = head_of(pen, row, &line);
-	w = head ? out_room(o, head->len + line.line->room + 2 * WHEN_ROOM + FRAG_PIECE) : NULL;
+	w = head ? out_room(o, head->len + line.line->room + 2 * WHEN_ROOM + HEAD_PIECE) : NULL;
 	if (!w)
 		return false;
 	/* Nothing is flushed from here on, so that it can be taken back. */
@@ -594,7 +600,7 @@ static struct pen *pen_take(const struct pretty *p)
 	pen->p = p;
 	pen->second = no_time;
 	pen->usual = !(p->names_of & NAME_HEADER) && !p->opt->no_delta && !p->opt->cycles &&
-		     !p->opt->seconds && make_stamp(pen, 0);
+		     !p->opt->seconds;
 	out_to_memory(&pen->text);
 	if ((p->names_of & (NAME_SCOPE | NAMES_DEFAULT)) == NAMES_DEFAULT)
 		pen->lines = line_pen_new(p->trace, &pretty_words, &p->values);
@@ -653,46 +659,62 @@ static int64_t time_apart(int64_t from, int64_t to)
 	return __builtin_sub_overflow(to, from, &ns) ? INT64_MAX : ns;
 }
 
-/* Time since the event before, and what a line needs else of rows in their order. */
-static inline void stage_times(struct pretty *p, struct shown_row *shown)
+/* Whether the first time before the clock's origin is that of the row. */
+static __attribute__((noinline)) bool is_first_negative(struct pretty *p,
+							const struct spur_event *row)
 {
-	struct spur_event *row = &shown->row;
-	const bool first = p->last == no_time;
-	const uint64_t before = p->last_cycles;
 	int64_t ns;
 
-	row->dur = first ? no_time : time_apart(p->last, row->ts);
-	p->last = row->ts;
+	if (p->negative || p->opt->cycles ||
+	    __builtin_add_overflow(row->ts, p->ctf->epoch_base, &ns) || ns >= 0)
+		return false;
+	p->negative = true;
+	return true;
+}
+
+/* The row's cycles, and those since the event before. */
+static __attribute__((noinline)) void stage_cycles(struct pretty *p, struct spur_event *row)
+{
+	const uint64_t before = p->last_cycles;
+
+	row->id = p->last_cycles = ctf_event_cycles(p->ctf, row);
+	row->dur = row->dur == no_time ? no_time : (int64_t)(row->id - before);
+}
+
+/* The row with the time since the event before. `origin`: earlier times may be before the clock's. */
+static inline bool stage_row(struct pretty *p, const struct spur_event *from, int64_t origin,
+			     struct render_rows *out)
+{
+	struct shown_row *shown = render_add(out);
+	const int64_t last = p->last;
+
+	if (!shown)
+		return false;
+	shown->row = *from;
+	shown->row.dur = last == no_time ? no_time : time_apart(last, from->ts);
 	shown->marks = 0;
-	if (unlikely(p->opt->cycles)) {
-		row->id = p->last_cycles = ctf_event_cycles(p->ctf, row);
-		row->dur = first ? no_time : (int64_t)(row->id - before);
-	} else if (!p->negative && !__builtin_add_overflow(row->ts, p->ctf->epoch_base, &ns) &&
-		   ns < 0) {
-		p->negative = true;
+	p->last = from->ts;
+	if (unlikely(p->opt->cycles))
+		stage_cycles(p, &shown->row);
+	if (unlikely(from->ts < origin) && is_first_negative(p, from))
 		shown->marks = FIRST_NEGATIVE;
-	}
+	return !p->limit || ++p->shown < p->limit;
 }
 
 static bool pretty_stage(void *self, struct marked_rows in, struct render_rows *out)
 {
-	const struct spur_event *rows = in.rows;
 	struct pretty *p = self;
+	const int64_t epoch = p->ctf->epoch_base, origin = epoch == INT64_MIN ? INT64_MAX : -epoch;
 
 	for (size_t i = 0; i < in.n; i++) {
-		const struct stream_span *span = p->spans ? &p->spans[rows[i].stream] : NULL;
-		struct shown_row *row;
+		const struct spur_event *row = &in.rows[i];
+		const struct stream_span *span = p->spans ? &p->spans[row->stream] : NULL;
 
-		if (rows[i].kind == SPUR_LOST || rows[i].kind == SPUR_NATIVE ||
-		    (span && (rows[i].ts < span->from || rows[i].ts > span->to)))
+		if (row->kind == SPUR_LOST || row->kind == SPUR_NATIVE ||
+		    (span && (row->ts < span->from || row->ts > span->to)))
 			continue;
-		row = render_add(out);
-		if (!row)
-			return false;
-		row->row = rows[i];
-		stage_times(p, row);
-		p->shown++;
-		if (p->limit && p->shown == p->limit)
+		p->any = true;
+		if (!stage_row(p, row, origin, out))
 			return false;
 	}
 	return true;
@@ -805,7 +827,7 @@ static enum spur_status pretty_write(struct pretty *p, struct pass_env *env)
 	spur_args_free(&p->args);
 	if (st == SPUR_FAIL)
 		return err_nomem(env->err);
-	return p->shown ? SPUR_OK : SPUR_WARN;
+	return p->any ? SPUR_OK : SPUR_WARN;
 }
 
 static enum spur_status pretty_run(struct pass_env *env)
