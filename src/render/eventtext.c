@@ -261,9 +261,8 @@ static inline bool args_find(const struct event_lane *l, const struct event_row 
 }
 
 /*
- * Writes the arguments behind `open`, which ends what was written to the room of `o`; at->line->room
- * bytes of it are left. Returns NULL if they have to be decoded; then `o` ends at `w`, before what
- * opens them.
+ * Writes the arguments at `open`, in the room of `o`, of which at->line->room bytes are left.
+ * Returns NULL if they have to be decoded; then `o` ends at `w`, before what opens them.
  */
 static inline char *args_quick(const struct event_lane *l, const struct line_at *at, struct out *o,
 			       const char *w, char *open)

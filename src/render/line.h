@@ -112,7 +112,7 @@ struct line_pen {
 	uint64_t turns; /* of blocks */
 	struct line_class classes[LINE_CLASSES];
 	struct line_index before[LINE_ELEMENTS]; /* elements */
-	struct line_index behind[2]; /* the last one; [0]: there are none */
+	struct line_index behind[2]; /* the last one; [0]: of no elements */
 	uint32_t nslots;
 	size_t used; /* of LINE_MEMORY */
 	struct arena arena;
@@ -163,14 +163,12 @@ static inline uint64_t line_key(const struct line_at *at)
 	return at->block->key | at->id;
 }
 /*
- * Writes the event's arguments at `w`, which is in the room that `o` has; at->line->room bytes of it are
- * left. Returns their end, behind which LINE_NUMBER bytes of room are left. Returns NULL if they
- * have to be decoded instead, as where the event is damaged, or if out of memory: then out_cut()
- * takes back what was written, as nothing is flushed.
+ * Writes the event's arguments at `w`, which is in the room that `o` has; at->line->room bytes of
+ * it are left. Returns their end, behind which LINE_NUMBER bytes of room are left. Returns NULL if
+ * they have to be decoded instead, as where the event is damaged, or if out of memory: then
+ * out_cut() takes back what was written, as nothing is flushed.
  */
 char *line_put(struct line_pen *pen, const struct line_at *at, struct out *o, char *w);
-/* The same to the end of `o`. Returns false with nothing appended if there is nothing. */
-bool line_write(struct line_pen *pen, const struct line_at *at, struct out *o);
 
 /* Pens for threads that take one for a while. */
 struct line_pens {

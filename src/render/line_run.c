@@ -428,17 +428,3 @@ char *line_put(struct line_pen *pen, const struct line_at *at, struct out *o, ch
 	pen->slots[block->id_slot] = at->id;
 	return line_steps(&r, at->p, w);
 }
-
-bool line_write(struct line_pen *pen, const struct line_at *at, struct out *o)
-{
-	char *w = out_room(o, at->line->room);
-	const size_t from = o->len;
-
-	w = w ? line_put(pen, at, o, w) : NULL;
-	if (unlikely(!w)) {
-		out_cut(o, from);
-		return false;
-	}
-	out_to(o, w);
-	return true;
-}

@@ -118,6 +118,20 @@ static void check_proven(struct spur_trace *t, const struct spur_event *row, str
 	assert_int_equal(f->args.count, n);
 }
 
+/* Appends the arguments. Returns false with nothing appended if they have to be decoded. */
+static bool line_write(struct line_pen *pen, const struct line_at *at, struct out *o)
+{
+	char *w = out_room(o, at->line->room);
+	const size_t from = o->len;
+
+	w = w ? line_put(pen, at, o, w) : NULL;
+	if (w)
+		out_to(o, w);
+	else
+		out_cut(o, from);
+	return w;
+}
+
 static void check_row(struct spur_trace *t, const struct spur_event *row, unsigned form)
 {
 	struct form *f = &forms[form];

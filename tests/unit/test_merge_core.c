@@ -207,8 +207,8 @@ static void test_far(void **state)
 
 		model_make(&m, 5, 2, &seed);
 		for (size_t k = 0; k < m.n; k++) {
-			struct item *item = &m.items[(size_t)m.want[k].input * ITEMS +
-						     m.want[k].number];
+			struct item *item =
+				&m.items[(size_t)m.want[k].input * ITEMS + m.want[k].number];
 			const uint64_t more = (uint64_t)item->ts * steps[i % 5];
 
 			item->ts = more > (uint64_t)INT64_MAX - (uint64_t)from

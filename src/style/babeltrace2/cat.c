@@ -473,7 +473,7 @@ static inline char *put_head(const struct pen *pen, char *w, const struct head *
 	return w + head->len;
 }
 
-/* Makes the stamp of the row's millisecond. Returns false if there is none. */
+/* Makes the stamp of the row's millisecond. Returns false if its lines have another form. */
 static __attribute__((noinline)) bool make_stamp(struct pen *pen, int64_t ts)
 {
 	char day[WHEN_ROOM];
@@ -681,7 +681,7 @@ static __attribute__((noinline)) void stage_cycles(struct pretty *p, struct spur
 	row->dur = row->dur == no_time ? no_time : (int64_t)(row->id - before);
 }
 
-/* The row with the time since the event before. `origin`: earlier times may be before the clock's. */
+/* The row with the time since the one before. Times before `origin` may be before the clock's. */
 static inline bool stage_row(struct pretty *p, const struct spur_event *from, int64_t origin,
 			     struct render_rows *out)
 {

@@ -581,8 +581,7 @@ bool replay_flat_stage(void *self, struct marked_rows in, struct render_rows *ou
 		r->failed = !e || r->s.failed;
 		if (r->failed)
 			return false;
-		fill_line(e, row, (uint32_t)r->count++, t->track, f->total,
-			  (int32_t)row->depth);
+		fill_line(e, row, (uint32_t)r->count++, t->track, f->total, (int32_t)row->depth);
 	}
 	return true;
 }
