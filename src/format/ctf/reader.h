@@ -285,7 +285,7 @@ struct ctf_feed {
 	struct map64 tracks; /* hash of pid and tid -> track */
 	uint64_t last_pid, last_tid; /* whose track `track` is */
 	uint64_t last_lead; /* the same as they stand in the event, where there is a lead */
-	/* CTF_LEADS of threads seen, by a hash; NULL but while rows of a class with a lead are made */
+	/* CTF_LEADS of threads seen, by a hash; NULL unless rows of a class with a lead are made */
 	struct ctf_lead_track *leads;
 	char last_name[CTF_COMM]; /* of `track`, where there is no lead */
 	size_t last_name_len;
