@@ -37,11 +37,11 @@ static inline char *put_decimal(char *w, uint64_t v)
 		return w + digits_short[v][3];
 	}
 	if (v < 1000000) {
-		const uint32_t high = (uint32_t)v / 1000;
+		const uint32_t high = (uint32_t)v / 1000, low = (uint32_t)v % 1000;
 
 		memcpy(w, digits_short[high], 4);
 		w += digits_short[high][3];
-		memcpy(w, digits_three[(uint32_t)v - 1000 * high], 4);
+		memcpy(w, digits_three[low], 4);
 		return w + 3;
 	}
 	if (__builtin_expect(v >= 100000000, 0))
