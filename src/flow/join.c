@@ -15,6 +15,7 @@
 #include "base/os.h"
 #include "flow/args.h"
 #include "flow/join_map.h"
+#include "flow/join_name.h"
 #include "flow/open.h"
 #include "flow/pipe.h"
 #include "format/format.h"
@@ -404,6 +405,21 @@ bool join_track_is_double(const struct spur_trace *t, uint32_t track)
 	is = track < j->doubles_cap && j->doubles[track];
 	pthread_mutex_unlock(&mutable->lock);
 	return is;
+}
+
+uint32_t join_part_of(const struct spur_trace *t, uint32_t track)
+{
+	const struct join *j = t->state;
+	const uint64_t home = t->nparts > 1 && !t->one_run ? table_get(&j->tracks, track) : 0;
+
+	return home ? (uint32_t)(home >> 32) : SPUR_NONE;
+}
+
+uint32_t join_part_name(const struct spur_trace *t, uint32_t track)
+{
+	const uint32_t part = join_part_of(t, track);
+
+	return part == SPUR_NONE ? 0 : t->parts[part].name;
 }
 
 uint32_t join_recording(const struct spur_trace *t, uint32_t top)
@@ -867,6 +883,8 @@ static enum spur_status join_parts(struct spur_trace *t, const char *const *path
 		return err_nomem(err);
 	if (open_parts(t, j, paths, n, err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	if (!t->one_run && !join_name_parts(t, paths, n))
+		return err_nomem(err);
 	/* Before the clocks are related: that may read rows. */
 	if (!relate_members(t, j))
 		return err_nomem(err);

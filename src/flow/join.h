@@ -37,4 +37,13 @@ bool join_track_is_double(const struct spur_trace *t, uint32_t track);
  */
 uint32_t join_recording(const struct spur_trace *t, uint32_t top);
 
+/*
+ * Returns the number of the part that a track is of, from 0 on; SPUR_NONE unless several traces
+ * were opened as one by their names. Takes no lock.
+ */
+uint32_t join_part_of(const struct spur_trace *t, uint32_t track);
+
+/* Returns the string that tells the part of a track from the others; 0 where nothing has to. */
+uint32_t join_part_name(const struct spur_trace *t, uint32_t track);
+
 #endif

@@ -110,6 +110,7 @@ struct trace_part {
 	struct spur_trace *trace; /* owned; shares the joined trace's strings */
 	struct clock_map map; /* of its times to the joined trace's */
 	struct clock_relation relation; /* how `map` is known */
+	uint32_t name; /* string: what tells it from the other parts; 0: nothing has to */
 };
 
 struct spur_trace {

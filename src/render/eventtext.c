@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "flow/args.h"
+#include "flow/join.h"
 
 enum {
 	KIND_PAD = 14,
@@ -159,7 +160,10 @@ static void make_class(const void *self, const struct spur_event *row, struct fr
 		f->user = USE_ARGS;
 }
 
-/* "pid" and "tid", unsigned; in text only the latter. A fiber has a name too. */
+/*
+ * "pid" and "tid", unsigned; in text only the latter, of several traces behind the number of its
+ * trace. A fiber has a name too.
+ */
 static void make_track(const void *self, const struct spur_event *row, struct frag *f,
 		       struct out *o)
 {
@@ -169,13 +173,18 @@ static void make_track(const void *self, const struct spur_event *row, struct fr
 					     : trace_track(c->trace, row->track);
 	const bool json = c->options.form == FORM_JSONL;
 	const char *none = json ? "null" : c->options.form == FORM_CSV ? "" : "-";
+	const uint32_t part = c->options.track ? SPUR_NONE : join_part_of(c->trace, row->track);
 	char digits[24];
 	size_t len;
 
 	(void)f;
 	if (c->options.form == FORM_TEXT) {
 		len = k && k->tid != -1 ? (size_t)(put_u64(digits, (uint64_t)k->tid) - digits) : 1;
+		if (part != SPUR_NONE)
+			len += (size_t)(put_u64(digits, part + 1) - digits) + 1;
 		out_pad(o, ' ', len < TID_WIDTH ? TID_WIDTH - len : 0);
+		if (part != SPUR_NONE)
+			out_printf(o, "%u:", part + 1);
 	} else {
 		out_str(o, json ? ",\"pid\":" : ",");
 		if (k && k->pid != -1)

@@ -37,8 +37,11 @@ uint64_t store_doing_at(const struct store *s, uint32_t lane, int64_t t)
 	return store_item(s, lane, n, &i) && i.start <= t ? n : UINT64_MAX;
 }
 
-/* The track of a thread id. Of several, the one that runs at `t`; else the first. */
-static uint32_t track_of_tid(const struct store *s, int64_t tid, int64_t t)
+/*
+ * The track of a thread id in the trace of a track. Of several, the one that runs at `t`; else the
+ * first.
+ */
+static uint32_t track_of_tid(const struct store *s, uint32_t of, int64_t tid, int64_t t)
 {
 	const uint32_t n = store_facts(s).tracks;
 	uint32_t found = SPUR_NONE;
@@ -50,7 +53,7 @@ static uint32_t track_of_tid(const struct store *s, int64_t tid, int64_t t)
 		uint32_t lane;
 
 		if (!store_track(s, i, &track) || track.kind != SPUR_TRACK_THREAD ||
-		    track.tid != tid)
+		    track.tid != tid || !store_same_trace(s, of, i))
 			continue;
 		if (found == SPUR_NONE)
 			found = i;
@@ -64,10 +67,10 @@ static uint32_t track_of_tid(const struct store *s, int64_t tid, int64_t t)
 }
 
 /*
- * Returns the track of the thread that has a CPU at a time, SPUR_NONE if that is not known. Takes
- * time by the number of threads.
+ * Returns the track of the thread that has a CPU at a time, in the trace of a track; SPUR_NONE if
+ * that is not known. Takes time by the number of threads.
  */
-static uint32_t on_cpu(const struct store *s, uint16_t cpu, int64_t t)
+static uint32_t on_cpu(const struct store *s, uint32_t of, uint16_t cpu, int64_t t)
 {
 	const uint32_t lanes = store_lane_count(s);
 
@@ -80,7 +83,7 @@ static uint32_t on_cpu(const struct store *s, uint16_t cpu, int64_t t)
 			continue;
 		at = store_doing_at(s, l, t);
 		if (at != UINT64_MAX && store_item(s, l, at, &i) && i.label == STORE_RUNNING &&
-		    i.cpu == cpu && store_lane(s, l, &info))
+		    i.cpu == cpu && store_lane(s, l, &info) && store_same_trace(s, of, info.track))
 			return info.track;
 	}
 	return SPUR_NONE;
@@ -88,11 +91,13 @@ static uint32_t on_cpu(const struct store *s, uint16_t cpu, int64_t t)
 
 bool store_doing(const struct store *s, uint32_t lane, uint64_t number, struct store_doing *out)
 {
+	struct store_lane of;
 	struct store_item i;
 
 	*out = (struct store_doing){ .waker = SPUR_NONE, .cpu = SPUR_NO_CPU };
 	if (lane >= store_lane_count(s) || store_kind(s, lane) != STORE_STATES ||
-	    !store_item(s, lane, number, &i) || i.label > STORE_BLOCKED)
+	    !store_lane(s, lane, &of) || !store_item(s, lane, number, &i) ||
+	    i.label > STORE_BLOCKED)
 		return false;
 	out->state = (enum store_thread_state)i.label;
 	out->preempted = out->state == STORE_RUNNABLE && i.kind == SPUR_SWITCH;
@@ -102,8 +107,8 @@ bool store_doing(const struct store *s, uint32_t lane, uint64_t number, struct s
 	if (out->state != STORE_RUNNABLE || out->preempted)
 		out->cpu = i.cpu;
 	else if (i.id)
-		out->waker = track_of_tid(s, (int64_t)(i.id - 1), i.start);
+		out->waker = track_of_tid(s, of.track, (int64_t)(i.id - 1), i.start);
 	else if (i.cpu != SPUR_NO_CPU)
-		out->waker = on_cpu(s, i.cpu, i.start);
+		out->waker = on_cpu(s, of.track, i.cpu, i.start);
 	return true;
 }

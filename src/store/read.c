@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "flow/join.h"
 #include "store/parts.h"
 #include "store/seal.h"
 
@@ -511,26 +512,38 @@ bool store_label(const struct store *s, uint32_t id, struct store_label *out)
 	return true;
 }
 
+bool store_same_trace(const struct store *s, uint32_t a, uint32_t b)
+{
+	struct store_track x, y;
+
+	/* Each string is stored once. */
+	return store_track(s, a, &x) && store_track(s, b, &y) && x.trace.p == y.trace.p;
+}
+
 bool store_track(const struct store *s, uint32_t id, struct store_track *out)
 {
-	*out = (struct store_track){ .name = { "", 0 } };
+	*out = (struct store_track){ .name = { "", 0 }, .trace = { "", 0 } };
 	if (s->writer) {
 		const struct spur_track *t = trace_track(growing_trace(s->writer), id);
 
 		if (!t)
 			return false;
-		*out = (struct store_track){ .name = store_string(s, t->name),
-					     .parent = t->parent,
-					     .order = id,
-					     .kind = t->kind,
-					     .pid = t->pid,
-					     .tid = t->tid,
-					     .cpu = t->cpu };
+		*out = (struct store_track){
+			.name = store_string(s, t->name),
+			.trace = store_string(s, join_part_name(growing_trace(s->writer), id)),
+			.parent = t->parent,
+			.order = id,
+			.kind = t->kind,
+			.pid = t->pid,
+			.tid = t->tid,
+			.cpu = t->cpu
+		};
 		return true;
 	}
 	if (id >= s->ntracks)
 		return false;
 	*out = (struct store_track){ .name = store_string(s, s->tracks[id].name),
+				     .trace = store_string(s, s->tracks[id].trace),
 				     .parent = s->tracks[id].parent,
 				     .order = s->tracks[id].order,
 				     .kind = (enum spur_track_kind)s->tracks[id].kind,

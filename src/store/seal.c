@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map64.h"
+#include "flow/join.h"
 #include "store/grow.h"
 
 /* A section on its way to the file. */
@@ -245,6 +246,7 @@ static void seal_labels(struct sealer *s)
 	section_flush(s);
 }
 
+/* SPEC store/track-traces */
 static bool seal_tracks(struct sealer *s)
 {
 	size_t count;
@@ -269,6 +271,7 @@ static bool seal_tracks(struct sealer *s)
 			.pid = t->pid,
 			.tid = t->tid,
 			.cpu = t->cpu,
+			.trace = string_id(s, join_part_name(s->trace, i)),
 		};
 
 		section_add(s, &wire, sizeof(wire));

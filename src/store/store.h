@@ -151,6 +151,7 @@ bool store_label(const struct store *s, uint32_t id, struct store_label *out);
 
 struct store_track {
 	struct store_text name;
+	struct store_text trace; /* of several traces read as one, which it is of; else empty */
 	uint32_t parent; /* SPUR_NONE: a top-level track */
 	uint32_t order; /* place among all tracks in the order to be shown */
 	enum spur_track_kind kind;
@@ -159,6 +160,8 @@ struct store_track {
 };
 /* Returns false, with *out zeroed, if there is no such track. */
 bool store_track(const struct store *s, uint32_t id, struct store_track *out);
+/* Returns whether two tracks are of one trace, of several that are read as one. */
+bool store_same_trace(const struct store *s, uint32_t a, uint32_t b);
 
 enum store_mark {
 	STORE_SPAN = 1, /* a span; else an event, or the value of a counter */

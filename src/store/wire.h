@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-enum { STORE_VERSION = 3, STORE_HEAD = 4096, STORE_ORDER = 0x01020304 };
+enum { STORE_VERSION = 4, STORE_HEAD = 4096, STORE_ORDER = 0x01020304 };
 
 #define STORE_MAGIC "SPURSTO1"
 
@@ -132,7 +132,7 @@ struct store_track_wire {
 	uint32_t parent, name, order, kind;
 	int64_t pid, tid;
 	int32_t cpu;
-	uint32_t zero;
+	uint32_t trace; /* string: of several traces read as one, which it is of */
 };
 
 struct store_stream_wire {

@@ -167,7 +167,7 @@ void tui_calls_line(const struct tui *t, size_t line, struct glyph *row, size_t 
 	at += glyphs_printf(t->screen, row + at, room - at, (struct glyph){ 0 }, "%*lld ",
 			    EXACT_WIDTH + 2, (long long)(i->item.start - t->view->zero));
 	out_to_memory(&name);
-	tracks_name(t->store, i->info.track, &name);
+	tracks_name(t->store, i->info.track, false, &name);
 	if (name.len)
 		glyphs_text(t->screen, row + at, room - at < 20 ? room - at : 20, name.buf,
 			    name.len, (struct glyph){ 0 });

@@ -80,6 +80,7 @@ static void put_track(const struct view *v, const struct view_item *i, struct ou
 	struct store_track t = { .tid = -1, .pid = -1 };
 
 	store_track(v->store, i->info.track, &t);
+	put_text(o, "trace", t.trace);
 	put_text(o, "track", t.name);
 	if (t.tid >= 0 || t.pid >= 0) {
 		put_line(o, "thread");

@@ -244,7 +244,7 @@ static void draw_name(const struct tui *t, const struct track_row *of, uint64_t 
 				    : ascii	    ? "-"
 						    : "\u25BE",
 				    track->pin ? "*" : "");
-		tracks_name(t->store, of->track, &name);
+		tracks_name(t->store, of->track, of->level > 0, &name);
 	} else if (lane != SPUR_NONE && store_lane(t->store, lane, &info) &&
 		   info.kind != STORE_SPANS) {
 		struct store_label label;

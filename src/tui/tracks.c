@@ -137,8 +137,8 @@ static bool fits_filter(const struct tracks *t, const struct store *s, uint32_t 
 	struct store_track info;
 
 	return !*t->filter || (store_track(s, track, &info) &&
-			       (has_text(info.name, t->filter) || number_is(info.pid, t->filter) ||
-				number_is(info.tid, t->filter)));
+			       (has_text(info.name, t->filter) || has_text(info.trace, t->filter) ||
+				number_is(info.pid, t->filter) || number_is(info.tid, t->filter)));
 }
 
 /* Marks a track and those that it is in. */
@@ -316,7 +316,7 @@ uint32_t tracks_lane(const struct tracks *t, const struct track_row *row, uint64
 	return line < of->series.n ? of->series.lanes[line] : SPUR_NONE;
 }
 
-void tracks_name(const struct store *s, uint32_t track, struct out *o)
+void tracks_name(const struct store *s, uint32_t track, bool below, struct out *o)
 {
 	static const char *const kinds[] = { [SPUR_TRACK_PROCESS] = "process",
 					     [SPUR_TRACK_THREAD] = "thread",
@@ -329,6 +329,10 @@ void tracks_name(const struct store *s, uint32_t track, struct out *o)
 
 	if (!store_track(s, track, &t))
 		return;
+	if (t.trace.len && !below) {
+		out_bytes(o, t.trace.p, t.trace.len);
+		out_str(o, ": ");
+	}
 	kind = t.kind < sizeof(kinds) / sizeof(*kinds) ? kinds[t.kind] : NULL;
 	if (t.name.len)
 		out_bytes(o, t.name.p, t.name.len);

@@ -65,7 +65,10 @@ void tracks_pin(struct tracks *t, uint32_t track);
  * Returns the lane that a line of a row shows: of spans, states or a counter. SPUR_NONE: nothing.
  */
 uint32_t tracks_lane(const struct tracks *t, const struct track_row *row, uint64_t line);
-/* Appends the name of a track, with its number. */
-void tracks_name(const struct store *s, uint32_t track, struct out *o);
+/*
+ * Appends the name of a track, with its number. Of several traces that of its trace comes first,
+ * unless it stands `below` a track that tells it.
+ */
+void tracks_name(const struct store *s, uint32_t track, bool below, struct out *o);
 
 #endif

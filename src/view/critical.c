@@ -105,8 +105,7 @@ static uint32_t path_step(struct path *p, uint32_t track, int64_t t, int64_t lim
 		segment_add(p, track, PATH_RUNNABLE, *at, t);
 		s = p->n ? &p->segments[p->n - 1] : NULL;
 		if (s && s->from == *at)
-			s->holder = view_holder(p->view, view_next_cpu(p->view, lane, number),
-						s->from, s->to, &s->held);
+			s->holder = view_holder(p->view, lane, number, s->from, s->to, &s->held);
 		return track;
 	}
 	waker = d.end == t ? waker_at(p, lane, number, t) : SPUR_NONE;

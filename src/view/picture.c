@@ -91,6 +91,10 @@ static bool put_tracks(const struct view *v, const struct store_facts *f, struct
 		view_text(o, t.name);
 		put_number(o, "pid", t.pid);
 		put_number(o, "tid", t.tid);
+		if (t.trace.len) {
+			out_str(o, ",\"trace\":");
+			view_text(o, t.trace);
+		}
 		out_printf(o, ",\"depth\":%u,\"spans\":%llu,\"states\":%s}", sums[i].depth,
 			   (unsigned long long)sums[i].items, sums[i].states ? "true" : "false");
 		first = false;

@@ -46,17 +46,32 @@ static int64_t held(const struct view *v, uint32_t lane, uint16_t cpu, int64_t f
 	return ns;
 }
 
-uint32_t view_holder(const struct view *v, uint16_t cpu, int64_t from, int64_t to, int64_t *ns)
+/* Returns the CPU that a runnable thread runs on next; SPUR_NO_CPU if that is not known. */
+static uint16_t next_cpu(const struct view *v, uint32_t lane, uint64_t number)
+{
+	struct store_doing next;
+
+	return store_doing(v->store, lane, number + 1, &next) && next.state == STORE_RUNNING
+		       ? next.cpu
+		       : SPUR_NO_CPU;
+}
+
+uint32_t view_holder(const struct view *v, uint32_t lane, uint64_t number, int64_t from, int64_t to,
+		     int64_t *ns)
 {
 	const uint32_t lanes = store_facts(v->store).lanes;
+	const uint16_t cpu = next_cpu(v, lane, number);
 	uint32_t best = SPUR_NONE;
-	struct store_lane info;
+	struct store_lane of, info;
 
 	*ns = 0;
-	for (uint32_t l = 0; cpu != SPUR_NO_CPU && l < lanes; l++) {
+	if (cpu == SPUR_NO_CPU || !store_lane(v->store, lane, &of))
+		return SPUR_NONE;
+	for (uint32_t l = 0; l < lanes; l++) {
 		int64_t own;
 
-		if (!store_lane(v->store, l, &info) || info.kind != STORE_STATES)
+		if (!store_lane(v->store, l, &info) || info.kind != STORE_STATES ||
+		    !store_same_trace(v->store, of.track, info.track))
 			continue;
 		own = held(v, l, cpu, from, to);
 		if (own > *ns) {
@@ -65,15 +80,6 @@ uint32_t view_holder(const struct view *v, uint16_t cpu, int64_t from, int64_t t
 		}
 	}
 	return best;
-}
-
-uint16_t view_next_cpu(const struct view *v, uint32_t lane, uint64_t number)
-{
-	struct store_doing next;
-
-	return store_doing(v->store, lane, number + 1, &next) && next.state == STORE_RUNNING
-		       ? next.cpu
-		       : SPUR_NO_CPU;
 }
 
 /* Writes a track as a number, -1: none. */
@@ -101,7 +107,7 @@ bool view_state(struct view *v, const struct view_request *r, struct view_answer
 		return !o->error;
 	}
 	if (d.state == STORE_RUNNABLE)
-		holder = view_holder(v, view_next_cpu(v, lane, n), d.start, d.end, &ns);
+		holder = view_holder(v, lane, n, d.start, d.end, &ns);
 	out_printf(o,
 		   "{\"state\":\"%s\",\"preempted\":%s,\"last\":%s,\"ts\":%lld,\"dur\":%lld,"
 		   "\"cpu\":%d",

@@ -11,14 +11,12 @@
 bool view_innermost(const struct view *v, uint32_t track, int64_t from, int64_t to,
 		    struct view_item *out);
 /*
- * Finds the thread that had a CPU for the longest part of a time, and how many ns of it. Returns
- * SPUR_NONE if that is not known. Takes time by the number of threads.
+ * Finds the thread of the same trace that had the CPU for which a runnable thread waits, the one
+ * that it runs on next, for the longest part of a time, and how many ns of it. `number` is the item
+ * of the waiting thread's lane of states. Returns SPUR_NONE if that is not known. Takes time by the
+ * number of threads.
  */
-uint32_t view_holder(const struct view *v, uint16_t cpu, int64_t from, int64_t to, int64_t *ns);
-/*
- * Returns the CPU that a runnable thread waits for, the one that it runs on next; SPUR_NO_CPU if
- * that is not known. `number` is the item of its lane of states.
- */
-uint16_t view_next_cpu(const struct view *v, uint32_t lane, uint64_t number);
+uint32_t view_holder(const struct view *v, uint32_t lane, uint64_t number, int64_t from, int64_t to,
+		     int64_t *ns);
 
 #endif

@@ -114,6 +114,10 @@ static void add_who(const struct view *v, const char *by, uint32_t track, int64_
 	if (track == SPUR_NONE || !store_track(v->store, track, &k))
 		return;
 	out_str(o, by);
+	if (k.trace.len) {
+		out_bytes(o, k.trace.p, k.trace.len);
+		out_str(o, ": ");
+	}
 	out_bytes(o, k.name.p, k.name.len);
 	if (k.tid >= 0)
 		out_printf(o, "%s%lld", k.name.len ? " " : "", (long long)k.tid);
@@ -135,8 +139,7 @@ static void put_wait(const struct view *v, uint32_t lane, const struct wait *x, 
 		if (!x->doing.preempted)
 			add_who(v, " by ", x->doing.waker, x->doing.start, &text);
 		add_who(v, ", CPU held by ",
-			view_holder(v, view_next_cpu(v, lane, x->number), x->from, x->to, &ns),
-			x->to, &text);
+			view_holder(v, lane, x->number, x->from, x->to, &ns), x->to, &text);
 	} else {
 		out_str(&text, "blocked");
 		if (x->to == x->doing.end && store_doing(v->store, lane, x->number + 1, &next) &&

@@ -5,6 +5,7 @@ span, the same query. The cells of the picture are computed again from the event
 import json
 import os
 import re
+import shutil
 import signal
 import termios
 
@@ -392,6 +393,25 @@ def hostile(t, _):
                 expect("exit code", 0, s.quit())
 
 
+def joined(t, trace):
+    """Tracks of two traces tell which one they are of."""
+    with t.temp() as folder:
+        for name in ("before", "after"):
+            shutil.copy(trace, os.path.join(folder, name))
+        with Session(t, os.path.join(folder, "before"), "--same-clock", os.path.join(folder, "after")) as s:
+            s.ready()
+            tops = [line[:31] for line in s.screen.lines()[3:-1] if re.match(r".(after|before): ", line)]
+            expect("traces of tracks", ["after", "before"], [name[1:].split(":")[0] for name in tops])
+            s.press("tafter" + ENTER)
+            text = "\n".join(line[:31] for line in s.screen.lines()[3:-1])
+            if "after: " not in text or "before: " in text:
+                raise Wrong("tracks filtered by the name of a trace:\n%s" % text)
+            s.press(RIGHT, ENTER)
+            _, lines = s.panel()
+            expect("the trace of a span", ["after"], [line.split()[1] for line in lines if line.startswith("trace ")])
+            s.quit()
+
+
 def tracks(t, trace):
     with Session(t, trace) as s:
         s.ready()
@@ -478,7 +498,7 @@ def run(t):
         if t.wanted(label):
             t.later(one, label, os.path.join(t.tests, "golden", name, "in"))
     for function, name in ((cells, "spur/calls"), (sizes, "uftrace/own-words"), (restored, "spur/calls"), (suspended, "spur/calls"),
-                           (refused, "spur/calls"), (no_library, "spur/calls"), (damaged, ""), (lost, "ctf/counters-wrap"), (hostile, ""),
+                           (refused, "spur/calls"), (no_library, "spur/calls"), (damaged, ""), (lost, "ctf/counters-wrap"), (hostile, ""), (joined, "fxt/overlapping"),
                            (single, ""), (tracks, "uftrace/own-words"), (views, "uftrace/own-words")):
         label = "tui/" + function.__name__
         if t.wanted(label):

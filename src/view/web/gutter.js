@@ -52,13 +52,13 @@ export class Gutter {
 			? button(row.folded ? "▸" : "▾", row.folded ? "Unfold" : "Fold", () => this.fold(t.id)) : "";
 		const e = element("div", { class: `track level${Math.min(row.level, 4)}${row.pinned ? " pinned" : ""}`,
 			role: "treeitem", tabindex: "0", draggable: "true",
-			title: `${t.name}\n${t.kind}${t.pid ? `, process ${t.pid}` : ""}${t.tid ? `, thread ${t.tid}` : ""}` +
+			title: `${t.trace ? `${t.trace}: ` : ""}${t.name}\n${t.kind}${t.pid ? `, process ${t.pid}` : ""}${t.tid ? `, thread ${t.tid}` : ""}` +
 				`\n${count(t.spans)} spans`,
 			click: () => this.choose(t.id),
 			dragstart: () => { this.dragged = t.id; },
 			dragover: (/** @type {DragEvent} */ ev) => ev.preventDefault(),
 			drop: () => this.drop(t.id) },
-		fold, element("span", { class: "name" }, trackName(t)),
+		fold, element("span", { class: "name" }, trackName(t, row.level > 0)),
 		element("span", { class: "tools" },
 			button("⇱", row.pinned ? "Unpin" : "Pin to the top", () => this.pin(t.id)),
 			button("×", "Hide", () => this.hide(t.id))));

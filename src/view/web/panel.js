@@ -112,7 +112,8 @@ export class Panel {
 		const { app } = this, chosen = Boolean(app.state.range), base = app.meta.base ?? 0;
 		const { second } = app.meta, both = second && command === "diff" && !/** @type {Beside} */ (app.source).offset && !r.tracks;
 		const traces = second?.command.replace("spur COMMAND", "") ?? "";
-		const text = second && !both ? "" : `${app.meta.command.replace("COMMAND", command)}${traces} --from ${exact(r.from + base)} --until ${exact(r.to + base)}${threads(app, r)}`;
+		const tids = threads(app, r);
+		const text = (second && !both) || tids === null ? "" : `${app.meta.command.replace("COMMAND", command)}${traces} --from ${exact(r.from + base)} --until ${exact(r.to + base)}${tids}`;
 		return element("p", { class: "range" }, chosen ? "Chosen range: " : "What the screen shows: ",
 			`${duration(r.to - r.from)}${r.tracks ? `, ${count(r.tracks.length)} tracks` : ""}. `,
 			...(text ? [element("code", {}, text), copyButton(text)] : []));
@@ -203,10 +204,12 @@ export class Panel {
 	}
 }
 
-/** The option that chooses the threads of a range. @param {App} app @param {Range} r */
+/** The option that chooses the threads of a range; null: none can, as other threads have the same ids. @param {App} app @param {Range} r */
 function threads(app, r) {
 	if (!r.tracks) return "";
-	const chosen = new Set(r.tracks);
-	const tids = new Set(app.meta.tracks.filter((t) => chosen.has(t.id) && t.tid).map((t) => t.tid));
+	const chosen = new Set(r.tracks), { tracks } = app.meta;
+	const tids = new Set(tracks.filter((t) => chosen.has(t.id) && t.tid).map((t) => t.tid));
+	const traces = new Set(tracks.filter((t) => chosen.has(t.id) && t.tid).map((t) => t.trace));
+	if (tracks.some((t) => tids.has(t.tid) && !traces.has(t.trace))) return null;
 	return tids.size ? ` --tid ${[...tids].join(",")}` : "";
 }

@@ -70,7 +70,7 @@ class Path {
 		if (doing.state === RUNNING || doing.state === RUNNABLE) {
 			const s = this.add(track, STATE_NAMES[doing.state], at, t);
 			if (s && doing.state === RUNNABLE) {
-				const { track: holder, ns } = threads.holder(threads.nextCpu(lane, number), at, t);
+				const { track: holder, ns } = threads.holder(lane, number, at, t);
 				Object.assign(s, { holder, held: ns });
 			}
 			return { track, t: at };

@@ -201,7 +201,8 @@ function filtered(tracks, text) {
 	if (!text) return all;
 	const want = text.toLowerCase();
 	const byId = new Map(tracks.map((t) => [t.id, t]));
-	const fits = (/** @type {Track} */ t) => t.name.toLowerCase().includes(want) || t.tid === want || t.pid === want;
+	const fits = (/** @type {Track} */ t) => t.name.toLowerCase().includes(want) || t.tid === want || t.pid === want ||
+		Boolean(t.trace?.toLowerCase().includes(want));
 	/** @type {Set<number>} */
 	const out = new Set();
 	for (const t of tracks) {

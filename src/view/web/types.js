@@ -12,6 +12,7 @@
  * @property {number} depth lanes that it has: spans are in lanes 0 to depth - 1
  * @property {number} spans
  * @property {boolean} states whether it has a strip of thread states
+ * @property {string} [trace] which one it is of, of several traces that are read as one
  *
  * @typedef {object} Series The values of one counter.
  * @property {number} id
@@ -172,9 +173,14 @@
  * @property {(track: number, t: number) => Promise<Doing | null>} state
  * @property {() => Promise<Uint8Array>} overview how busy each of 1,024 parts of the trace is
  */
-/** What a track is called: threads of one name have numbers. @param {Track | undefined} t */
-export function trackName(t) {
+/**
+ * What a track is called: threads of one name have numbers, and of several traces each tells which one it is of.
+ * @param {Track | undefined} t @param {boolean} [below] it stands below a track that tells the trace
+ */
+export function trackName(t, below = false) {
 	if (!t) return "";
-	const name = t.name || t.kind;
-	return t.tid ? `${name} ${t.tid}` : t.pid && t.kind === "process" ? `${name} ${t.pid}` : name;
+	const id = t.tid || (t.kind === "process" ? t.pid : ""), name = t.name || t.kind;
+	/* Some readers name tracks by their number. */
+	const text = id && !` ${name}`.endsWith(` ${id}`) ? `${name} ${id}` : name;
+	return t.trace && !below ? `${t.trace}: ${text}` : text;
 }

@@ -50,23 +50,28 @@ export class Threads {
 		return i && i.start <= t ? i : null;
 	}
 
-	/** The track of a thread id: the one that runs at `t`, else the first. @param {bigint} id @param {number} t */
-	trackOf(id, t) {
+	/** Whether a track is of the trace that another one is of, of several that are read as one. @param {number} a @param {number} b */
+	sameTrace(a, b) {
+		return this.tracks.get(a)?.trace === this.tracks.get(b)?.trace;
+	}
+
+	/** The track of a thread id in the trace of a track: the one that runs at `t`, else the first. @param {number} of @param {bigint} id @param {number} t */
+	trackOf(of, id, t) {
 		const tid = String(BigInt.asIntN(64, id));
 		let found = -1;
 		for (const track of this.tracks.values()) {
-			if (track.kind !== "thread" || track.tid !== tid) continue;
+			if (track.kind !== "thread" || track.tid !== tid || !this.sameTrace(of, track.id)) continue;
 			if (found < 0) found = track.id;
 			if (this.at(this.s.states.get(track.id), t)?.label === RUNNING) return track.id;
 		}
 		return found;
 	}
 
-	/** The track that has a CPU at a time, -1 if that is not known. @param {number} cpu @param {number} t */
-	onCpu(cpu, t) {
+	/** The track that has a CPU at a time, in the trace of a track; -1 if that is not known. @param {number} of @param {number} cpu @param {number} t */
+	onCpu(of, cpu, t) {
 		for (const [track, lane] of this.s.states) {
 			const i = this.at(lane, t);
-			if (i && i.label === RUNNING && this.s.cpu(i) === cpu) return track;
+			if (i && i.label === RUNNING && this.s.cpu(i) === cpu && this.sameTrace(of, track)) return track;
 		}
 		return -1;
 	}
@@ -76,9 +81,9 @@ export class Threads {
 		const { s } = this, i = s.item(lane, number);
 		if (!i || i.label > BLOCKED) return null;
 		const preempted = i.label === RUNNABLE && i.kind === SWITCH, woken = i.label === RUNNABLE && !preempted;
-		const id = woken ? s.id(i) : 0n, cpu = s.cpu(i);
+		const id = woken ? s.id(i) : 0n, cpu = s.cpu(i), of = s.lanes[lane].track;
 		return { state: /** @type {0 | 1 | 2} */ (i.label), preempted, last: (i.marks & LAST) !== 0, start: i.start, end: i.start + i.dur, cpu: woken ? NO_CPU : cpu,
-			waker: !woken ? -1 : id ? this.trackOf(id - 1n, i.start) : cpu !== NO_CPU ? this.onCpu(cpu, i.start) : -1 };
+			waker: !woken ? -1 : id ? this.trackOf(of, id - 1n, i.start) : cpu !== NO_CPU ? this.onCpu(of, cpu, i.start) : -1 };
 	}
 
 	/** The innermost call of a track that goes on from `from` to `to`. @param {number} track @param {number} from @param {number} to */
@@ -93,13 +98,18 @@ export class Threads {
 		return found;
 	}
 
-	/** The thread that had a CPU for the longest part of a time. @param {number} cpu @param {number} from @param {number} to */
-	holder(cpu, from, to) {
+	/**
+	 * The thread of the same trace that had the CPU for which a runnable thread waits for the longest part of a time.
+	 * @param {number} lane @param {number} number @param {number} from @param {number} to
+	 */
+	holder(lane, number, from, to) {
+		const cpu = this.nextCpu(lane, number), waits = this.s.lanes[lane].track;
 		let track = -1, most = 0;
 		if (cpu === NO_CPU) return { track, ns: 0 };
-		for (const [of, lane] of this.s.states) {
+		for (const [of, states] of this.s.states) {
+			if (!this.sameTrace(waits, of)) continue;
 			let ns = 0;
-			for (let n = this.s.seek(lane, from), i; (i = this.s.item(lane, n)) && i.start < to; n++) {
+			for (let n = this.s.seek(states, from), i; (i = this.s.item(states, n)) && i.start < to; n++) {
 				const time = Math.min(i.start + i.dur, to) - Math.max(i.start, from);
 				if (i.label === RUNNING && this.s.cpu(i) === cpu && time > 0) ns += time;
 			}
@@ -119,7 +129,7 @@ export class Threads {
 		const k = this.tracks.get(track);
 		if (!k) return "";
 		const call = this.innermost(track, t - 1, t), tid = k.tid ? `${k.name ? " " : ""}${k.tid}` : "";
-		return `${by}${k.name}${tid}${call ? ` in ${this.labels[call.label].name}` : ""}`;
+		return `${by}${k.trace ? `${k.trace}: ` : ""}${k.name}${tid}${call ? ` in ${this.labels[call.label].name}` : ""}`;
 	}
 
 	/** @param {number} lane @param {Wait} x */
@@ -127,7 +137,7 @@ export class Threads {
 		const { doing, from, to } = x;
 		if (doing.state === RUNNABLE) {
 			return (doing.preempted ? "preempted" : `woken${this.who(" by ", doing.waker, doing.start)}`) +
-				this.who(", CPU held by ", this.holder(this.nextCpu(lane, x.number), from, to).track, to);
+				this.who(", CPU held by ", this.holder(lane, x.number, from, to).track, to);
 		}
 		const next = to === doing.end ? this.doing(lane, x.number + 1) : null;
 		return `blocked${next && next.start === to && next.state === RUNNABLE ? this.who(" until woken by ", next.waker, to) : ""}`;
@@ -173,7 +183,7 @@ export class Threads {
 	state(track, t) {
 		const lane = this.s.states.get(track), i = this.at(lane, t), d = i && this.doing(i.lane, i.number);
 		if (!i || !d) return null;
-		const held = d.state === RUNNABLE ? this.holder(this.nextCpu(i.lane, i.number), d.start, d.end) : { track: -1, ns: 0 };
+		const held = d.state === RUNNABLE ? this.holder(i.lane, i.number, d.start, d.end) : { track: -1, ns: 0 };
 		return { state: STATE_NAMES[d.state], preempted: d.preempted, last: d.last, ts: d.start, dur: d.end - d.start, cpu: d.cpu === NO_CPU ? -1 : d.cpu,
 			waker: d.waker, holder: held.track, held: held.ns };
 	}
