@@ -252,8 +252,6 @@ uint64_t store_block_from(const struct store *s, uint32_t lane, int64_t t, uint6
  * same last row: those of one feed, or of one recording (flow/ends.h).
  */
 uint64_t store_ends_with(const struct store *s, uint32_t lane);
-/* Returns the kind of a lane that exists. */
-enum store_lane_kind store_kind(const struct store *s, uint32_t lane);
 
 /* Of a store that grows, in write.c: */
 uint32_t growing_lane_count(const struct store_writer *w);

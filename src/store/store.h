@@ -125,6 +125,8 @@ struct store_lane {
  * be that of items that were added after `items` was read.
  */
 bool store_lane(const struct store *s, uint32_t lane, struct store_lane *out);
+/* Returns the kind of a lane that exists. */
+enum store_lane_kind store_kind(const struct store *s, uint32_t lane);
 /*
  * Returns the span lane of a track at a depth, or SPUR_NONE if the track has no such lane. Takes a
  * lock for a moment while the store grows.

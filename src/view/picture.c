@@ -64,9 +64,15 @@ static struct track_sum *sum_tracks(const struct view *v, uint32_t ntracks, uint
 	return sums;
 }
 
-static void put_number(struct out *o, const char *name, int64_t v)
+static void put_count(struct out *o, const char *before, uint64_t n)
 {
-	out_printf(o, ",\"%s\":\"", name);
+	out_str(o, before);
+	out_u64(o, n);
+}
+
+static void put_number(struct out *o, const char *before, int64_t v)
+{
+	out_str(o, before);
 	if (v >= 0)
 		out_i64(o, v);
 	out_char(o, '"');
@@ -85,18 +91,23 @@ static bool put_tracks(const struct view *v, const struct store_facts *f, struct
 		/* The reader of a trace that grows makes tracks before it knows what they get. */
 		if ((v->growing && !sums[i].used) || !store_track(v->store, i, &t))
 			continue;
-		out_printf(o, "%s{\"id\":%u,\"order\":%u,\"parent\":%lld,\"kind\":\"%s\",\"name\":",
-			   first ? "" : ",", i, t.order,
-			   t.parent == SPUR_NONE ? -1 : (long long)t.parent, kind_name(t.kind));
+		put_count(o, first ? "{\"id\":" : ",{\"id\":", i);
+		put_count(o, ",\"order\":", t.order);
+		out_str(o, ",\"parent\":");
+		out_i64(o, t.parent == SPUR_NONE ? -1 : (int64_t)t.parent);
+		out_str(o, ",\"kind\":\"");
+		out_str(o, kind_name(t.kind));
+		out_str(o, "\",\"name\":");
 		view_text(o, t.name);
-		put_number(o, "pid", t.pid);
-		put_number(o, "tid", t.tid);
+		put_number(o, ",\"pid\":\"", t.pid);
+		put_number(o, ",\"tid\":\"", t.tid);
 		if (t.trace.len) {
 			out_str(o, ",\"trace\":");
 			view_text(o, t.trace);
 		}
-		out_printf(o, ",\"depth\":%u,\"spans\":%llu,\"states\":%s}", sums[i].depth,
-			   (unsigned long long)sums[i].items, sums[i].states ? "true" : "false");
+		put_count(o, ",\"depth\":", sums[i].depth);
+		put_count(o, ",\"spans\":", sums[i].items);
+		out_str(o, sums[i].states ? ",\"states\":true}" : ",\"states\":false}");
 		first = false;
 	}
 	out_char(o, ']');
@@ -146,7 +157,7 @@ static bool put_series(const struct view *v, const struct store_facts *f, struct
 
 	out_str(o, ",\"series\":[");
 	for (uint32_t i = 0; i < f->lanes; i++) {
-		if (!store_lane(v->store, i, &lane) || !kind_is_counter(lane.kind))
+		if (!kind_is_counter(store_kind(v->store, i)) || !store_lane(v->store, i, &lane))
 			continue;
 		if (!lane_extent(v, i, &lane, &least, &most))
 			return false;

@@ -451,6 +451,16 @@ def times(t, label):
     t.verdict(label, None if got == want else "expected %s, found %s" % (want, got))
 
 
+def many(t, label):
+    """300,000 threads: their rows, in another order, filtered and folded; who is in whom is found out once."""
+    r = t.run(["node", os.path.join(t.tests, "viewers", "many.mjs"), os.path.join(t.root, "src", "view", "web")], limit=False)
+    # A process of 20 px and its threads of one lane; the third one is pinned, the second hidden.
+    want = {"plain": [3, 0, 1, 4], "rows": 300000, "height": 300000 * 24, "looks": 0, "order": [3, 0, 9, 7], "filter": [3, 0, 300000], "folded": [3, 0],
+            "beside": 2 * 300002}
+    got = json.loads(r.out) if not r.code else r.err
+    t.verdict(label, None if got == want else "expected %s, found %s" % (want, got))
+
+
 def run(t):
     browser = next((shutil.which(b) for b in viewers.BROWSERS if shutil.which(b)), None)
     modules = os.path.join(t.root, "build", "npm", "node_modules")
@@ -496,6 +506,11 @@ def run(t):
             t.later(times, "page/times")
         else:
             t.skip("page/times", "no node: tools/install-deps")
+    if t.wanted("page/many"):
+        if shutil.which("node"):
+            t.later(many, "page/many")
+        else:
+            t.skip("page/many", "no node: tools/install-deps")
     if t.wanted("page/markup") and there:
         t.later(markup, "page/markup", [modules, browser])
     if t.wanted("page/follow"):

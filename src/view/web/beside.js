@@ -28,9 +28,9 @@ export class Beside {
 		this.offset = 0;
 		/** Labels, tracks and series of the second one have these added to their numbers. */
 		this.label = of.labels[0].length;
-		this.heads = Math.max(-1, ...of.a.tracks.map((t) => t.id)) + 1;
+		this.heads = of.a.tracks.reduce((most, t) => Math.max(most, t.id), -1) + 1;
 		this.track = this.heads + 2;
-		this.series = Math.max(-1, ...of.a.series.map((s) => s.id)) + 1;
+		this.series = of.a.series.reduce((most, s) => Math.max(most, s.id), -1) + 1;
 	}
 
 	/** Which one a track is of: 0 or 1. @param {number} track */

@@ -8,21 +8,24 @@ import { listen } from "./input.js";
 import { Search } from "./search.js";
 import { readHash } from "./state.js";
 
-/** How often a store that is being built, or a trace that grows, is looked at again. */
+/** When a store that is being built, or a trace that grows, is looked at again. */
 const POLL_MS = 300;
+/** With very many tracks a look takes long: for so many times as long, nothing is asked again, so that the page can be used. */
+const POLL_REST = 3;
 
-/** @param {App} app */
-function watch(app) {
+/** @param {App} app @param {number} [took] how long the last look took, in ms */
+function watch(app, took = 0) {
 	if (app.meta.error || (app.meta.done && !app.meta.growing)) return;
 	window.setTimeout(async () => {
+		const begin = performance.now();
 		try {
 			await app.grow(await app.source.meta());
 		} catch (e) {
 			app.failed(/** @type {Error} */ (e));
 			return;
 		}
-		watch(app);
-	}, POLL_MS);
+		watch(app, performance.now() - begin);
+	}, Math.max(POLL_MS, took * POLL_REST));
 }
 
 /** The buttons above the picture. @param {import("./actions.js").Action[]} list */

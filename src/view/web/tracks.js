@@ -9,6 +9,8 @@ export const LANE = 16, HEAD = 20, SERIES = 36, STRIP = 8;
 
 /** Lanes that are shown of a track of which nothing was drawn yet. */
 const FIRST = 6;
+/** Of a track without counters. @type {Series[]} */
+const NO_SERIES = [];
 
 /**
  * A track in the picture. `y` counts from the top of all rows.
@@ -37,6 +39,9 @@ export class Layout {
 		this.need = new Map();
 		/** Whether `need` has changed since the last update. */
 		this.outdated = false;
+		/** What `family` was made of. @type {[Track[], number[]] | null} */
+		this.of = null;
+		this.family = new Family([], []);
 	}
 
 	/**
@@ -45,20 +50,21 @@ export class Layout {
 	 * @param {State} state
 	 */
 	update(tracks, series, state) {
-		const children = childrenOf(tracks, state.order);
-		const shown = filtered(tracks, state.filter);
+		/* With very many tracks, this takes longer than all that follows. */
+		if (this.of?.[0] !== tracks || this.of[1] !== state.order) this.family = new Family(tracks, state.order);
+		this.of = [tracks, state.order];
+		const { byId, children } = this.family, shown = state.filter ? filtered(tracks, byId, state.filter) : null;
 		/** @type {Map<number, Series[]>} */
 		const values = new Map();
 		for (const s of series) values.set(s.track, [...(values.get(s.track) ?? []), s]);
-		const byId = new Map(tracks.map((t) => [t.id, t]));
 		this.rows = [];
 		this.byTrack.clear();
 		this.height = 0;
 		this.outdated = false;
 		const add = (/** @type {Track} */ t, /** @type {number} */ level, /** @type {boolean} */ pinned) => {
 			const folded = state.folded.has(t.id);
-			const row = this.row(t, level, folded, values.get(t.id) ?? []);
-			row.group = (children.get(t.id) ?? []).length > 0;
+			const row = this.row(t, level, folded, values.get(t.id) ?? NO_SERIES);
+			row.group = children.has(t.id);
 			row.pinned = pinned;
 			this.rows.push(row);
 			this.byTrack.set(t.id, row);
@@ -68,14 +74,21 @@ export class Layout {
 			if (t && !state.hidden.has(id)) add(t, 0, true);
 		}
 		const pinned = new Set(state.pins);
-		/** @type {[Track, number][]} */
-		const todo = (children.get(-1) ?? []).map((t) => /** @type {[Track, number]} */ ([t, 0])).reverse();
+		/** Tracks that are still to be shown, the next one last, and how many tracks each is in. @type {Track[]} */
+		const todo = [], levels = /** @type {number[]} */ ([]);
+		const push = (/** @type {number} */ parent, /** @type {number} */ level) => {
+			const list = children.get(parent) ?? [];
+			for (let i = list.length - 1; i >= 0; i--) {
+				todo.push(list[i]);
+				levels.push(level);
+			}
+		};
+		push(-1, 0);
 		while (todo.length) {
-			const [t, level] = /** @type {[Track, number]} */ (todo.pop());
-			if (state.hidden.has(t.id) || !shown.has(t.id)) continue;
+			const t = /** @type {Track} */ (todo.pop()), level = /** @type {number} */ (levels.pop());
+			if (state.hidden.has(t.id) || (shown && !shown.has(t.id))) continue;
 			if (!pinned.has(t.id)) add(t, level, false);
-			if (state.folded.has(t.id)) continue;
-			for (const c of (children.get(t.id) ?? []).slice().reverse()) todo.push([c, level + 1]);
+			if (!state.folded.has(t.id)) push(t.id, level + 1);
 		}
 	}
 
@@ -86,7 +99,7 @@ export class Layout {
 	row(track, level, folded, series) {
 		const strip = track.states ? STRIP : 0;
 		const depth = folded ? Math.min(track.depth, 1) : Math.min(track.depth, this.need.get(track.id) ?? FIRST);
-		const shown = folded ? [] : series;
+		const shown = folded ? NO_SERIES : series;
 		const lanes = strip + depth * LANE;
 		const height = Math.max(HEAD, lanes + shown.length * SERIES) + 4;
 		const row = { track, level, group: false, folded, pinned: false, y: this.height, height,
@@ -160,47 +173,36 @@ export class Layout {
 	}
 }
 
-/**
- * The tracks of each parent (-1: of none), in the order of the user, then of the trace. A track
- * whose parent is unknown, or is below itself, stands at the top.
- * @param {Track[]} tracks
- * @param {number[]} order
- */
-function childrenOf(tracks, order) {
-	const place = new Map(order.map((id, i) => [id, i]));
-	const parents = new Map(tracks.map((t) => [t.id, t.parent]));
-	/** @type {Map<number, Track[]>} */
-	const out = new Map();
-	for (const t of tracks) {
-		let up = t.parent, steps = 0;
-		while (up !== -1 && parents.has(up) && steps++ < 64) up = /** @type {number} */ (parents.get(up));
-		const parent = up === -1 && parents.has(t.parent) ? t.parent : -1;
-		const list = out.get(parent);
-		if (list) list.push(t); else out.set(parent, [t]);
-	}
-	if (place.size) {
-		const rank = (/** @type {Track} */ t) => place.get(t.id) ?? Infinity;
-		for (const list of out.values()) {
-			const was = new Map(list.map((t, i) => [t, i]));
-			list.sort((a, b) => {
-				const x = rank(a), y = rank(b);
-				return x === y ? /** @type {number} */ (was.get(a)) - /** @type {number} */ (was.get(b)) : x - y;
-			});
+/** Tracks by their ids, and which are in which. */
+class Family {
+	/** @param {Track[]} tracks @param {number[]} order of the user: tracks that are not in it follow, in the order of the trace */
+	constructor(tracks, order) {
+		/** @type {Map<number, Track>} */
+		this.byId = new Map();
+		for (const t of tracks) this.byId.set(t.id, t);
+		/** The tracks of each parent. Those of none, of an unknown one, or below themselves, are at -1. @type {Map<number, Track[]>} */
+		this.children = new Map();
+		for (const t of tracks) {
+			let up = t.parent, steps = 0;
+			for (let above; up !== -1 && (above = this.byId.get(up)) && steps++ < 64;) up = above.parent;
+			const parent = up === -1 ? t.parent : -1, list = this.children.get(parent);
+			if (list) list.push(t); else this.children.set(parent, [t]);
 		}
+		if (!order.length) return;
+		const place = new Map(order.map((id, i) => [id, i]));
+		const rank = (/** @type {Track} */ t) => place.get(t.id) ?? order.length;
+		for (const list of this.children.values()) list.sort((a, b) => rank(a) - rank(b));
 	}
-	return out;
 }
 
 /**
  * The tracks whose name or number has the text, with those that they are in and that are in them.
  * @param {Track[]} tracks
+ * @param {Map<number, Track>} byId
  * @param {string} text
  */
-function filtered(tracks, text) {
-	const all = new Set(tracks.map((t) => t.id));
-	if (!text) return all;
+function filtered(tracks, byId, text) {
 	const want = text.toLowerCase();
-	const byId = new Map(tracks.map((t) => [t.id, t]));
 	const fits = (/** @type {Track} */ t) => t.name.toLowerCase().includes(want) || t.tid === want || t.pid === want ||
 		Boolean(t.trace?.toLowerCase().includes(want));
 	/** @type {Set<number>} */
