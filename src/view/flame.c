@@ -13,7 +13,12 @@ struct level {
 	uint32_t lane;
 	uint64_t next;
 	uint32_t node;
-	int64_t end; /* of the open call */
+	bool open; /* a call of the range is open */
+	bool is_span; /* it ends by itself */
+	int64_t start, end; /* of the open call */
+	int64_t child; /* ns of the calls right inside it */
+	int64_t until; /* what begins before that is inside the open call */
+	int64_t limit; /* no call in it is open longer: that of the innermost one that is no SPAN */
 	bool cut; /* it goes on when the range or the data ends */
 	struct store_item item;
 	bool has; /* `item` is that of `next` */
@@ -45,7 +50,7 @@ static uint32_t child_of(struct view_flame *f, uint32_t parent, uint32_t label)
 }
 
 /* Moves to the next span of the level that begins before `until`. Returns false at the end. */
-static bool level_next(const struct view_flame *f, struct level *l, int64_t until)
+static bool level_next(struct view_flame *f, struct level *l, int64_t until)
 {
 	for (;;) {
 		if (!l->has)
@@ -56,20 +61,23 @@ static bool level_next(const struct view_flame *f, struct level *l, int64_t unti
 			return false;
 		if (l->item.marks & STORE_SPAN && l->item.start >= f->range->from)
 			return true;
+		if (f->ends && l->item.kind == SPUR_END && l->item.start >= f->range->from &&
+		    l->item.label < f->nheads)
+			f->ends[f->heads[l->item.label]]++;
 		l->next++;
 		l->has = false;
 	}
 }
 
-/* Adds a call to its node. */
+/* Adds a call to its node; the time in itself is added when it is left. */
 static void add_call(struct view_flame *f, uint32_t id, uint32_t parent, const struct level *l)
 {
-	const int64_t dur = l->end - l->item.start;
+	const int64_t dur = l->end - l->start;
 	struct view_node *const n = &f->nodes[id];
 
 	n->total += dur;
-	n->self += dur;
 	n->calls++;
+	n->unfinished += l->cut || l->item.marks & STORE_OPEN;
 	n->open_sum += l->cut ? dur : 0;
 	if (!l->cut && !n->ended++)
 		n->least = n->most = dur;
@@ -77,25 +85,54 @@ static void add_call(struct view_flame *f, uint32_t id, uint32_t parent, const s
 		n->least = n->calls == 1 || dur < n->least ? dur : n->least;
 		n->most = dur > n->most ? dur : n->most;
 	}
-	if (parent)
-		f->nodes[parent].self -= dur;
 	if (!parent)
 		f->nodes[0].total += dur;
+}
+
+/* Adds a call to the time inside the one around it; of what outlasts a SPAN, the part inside. */
+static void add_child(struct level *up, const struct level *l)
+{
+	const int64_t end = up->is_span && l->end > up->end ? up->end : l->end;
+
+	up->child += end > l->start ? end - l->start : 0;
+}
+
+/* Leaves the open call of a level: calls right inside it may have gone on longer than it. */
+static void level_leave(struct view_flame *f, struct level *l)
+{
+	const int64_t dur = l->end - l->start;
+
+	if (l->open && l->child < dur)
+		f->nodes[l->node].self += dur - l->child;
+	l->open = false;
+}
+
+/*
+ * Returns true if the next call of a level begins where the open one ends: items there are in that,
+ * those of no length too.
+ */
+static bool next_begins(const struct view_flame *f, const struct level *l)
+{
+	struct store_item i;
+
+	for (uint64_t n = l->next;
+	     store_item(f->view->store, l->lane, n, &i) && i.start <= l->until; n++)
+		if (i.marks & STORE_SPAN)
+			return true;
+	return false;
 }
 
 /* Returns true if the next item of a level is in the call that is open one level up. */
 static bool in_parent(const struct view_flame *f, const struct level *l, const struct level *up)
 {
-	if (l->item.start != up->end)
-		return l->item.start < up->end;
-	return store_parent(f->view->store, l->lane, l->next) == up->next - 1;
+	return l->item.start < up->until || (l->item.start == up->until && !next_begins(f, up));
 }
 
 /* Which calls of a track are walked over. */
 struct part {
 	size_t base; /* outermost level */
 	int64_t end; /* they begin before it */
-	int64_t last; /* time of the last row in the range that the track was read with */
+	int64_t last; /* end of the last row in the range that it was read with, and of its SPANs */
 };
 
 /*
@@ -111,6 +148,24 @@ static int64_t call_end(const struct store_item *i, int64_t to, int64_t last)
 	return last > i->start ? last : i->start;
 }
 
+/* Enters the call at a level: its node is `id`. */
+static void level_enter(const struct view_flame *f, struct level *l, uint32_t id, int64_t limit,
+			int64_t last)
+{
+	const int64_t to = f->range->to, end = l->item.start + l->item.dur;
+
+	l->node = id;
+	l->open = true;
+	l->is_span = l->item.kind == SPUR_SPAN;
+	l->start = l->item.start;
+	l->end = call_end(&l->item, to, last);
+	l->child = 0;
+	l->until = end < limit ? end : limit;
+	/* A SPAN does not end what is in it. */
+	l->limit = l->is_span ? limit : l->until;
+	l->cut = l->item.marks & STORE_LAST || (!l->is_span && end >= to);
+}
+
 /*
  * Adds the calls of the levels from `base` on that begin before `end`, depth first: a level is left
  * when it has no more calls within the one above.
@@ -121,10 +176,11 @@ static bool walk(struct view_flame *f, struct level *levels, size_t depth, struc
 
 	assert(part.base < depth);
 	for (;;) {
-		const struct level *const up = d > part.base ? &levels[d - 1] : NULL;
+		struct level *const up = d > part.base ? &levels[d - 1] : NULL;
 		struct level *const l = &levels[d];
-		uint32_t label;
+		uint32_t label, id;
 
+		level_leave(f, l);
 		if (!level_next(f, l, part.end) || (up && !in_parent(f, l, up))) {
 			if (!up)
 				return true;
@@ -132,13 +188,13 @@ static bool walk(struct view_flame *f, struct level *levels, size_t depth, struc
 			continue;
 		}
 		label = l->item.label < f->nheads ? f->heads[l->item.label] : l->item.label;
-		l->node = child_of(f, up ? up->node : 0, label);
-		if (!l->node)
+		id = child_of(f, up ? up->node : 0, label);
+		if (!id)
 			return false;
-		l->end = call_end(&l->item, f->range->to, part.last);
-		l->cut = l->item.marks & STORE_OPEN ||
-			 (l->item.kind != SPUR_SPAN && l->item.start + l->item.dur >= f->range->to);
-		add_call(f, l->node, up ? up->node : 0, l);
+		level_enter(f, l, id, d ? levels[d - 1].limit : INT64_MAX, part.last);
+		add_call(f, id, up ? up->node : 0, l);
+		if (up)
+			add_child(up, l);
 		l->next++;
 		l->has = false;
 		if (d + 1 < depth)
@@ -161,14 +217,94 @@ static bool open_levels(const struct view_flame *f, uint32_t track, struct level
 		if (!mem_grow((void **)out, &cap, *depth + 1, sizeof(**out), DEPTH_MOST))
 			return false;
 		l = &(*out)[*depth];
-		*l = (struct level){ .lane = lane,
-				     .next = store_seek(f->view->store, lane, f->range->from) };
-		/* A call that goes on when the range begins: those in it are outermost ones. */
-		l->has = store_item(f->view->store, lane, l->next, &l->item);
-		l->end = l->has && l->item.start < f->range->from ? l->item.start + l->item.dur
-								  : f->range->from;
+		*l = (struct level){ .lane = lane };
 	}
 	return true;
+}
+
+/* Finds the last item of a level that begins before the range. */
+static bool level_before(const struct view_flame *f, struct level *l, struct store_item *before)
+{
+	const struct store *const s = f->view->store;
+	bool found = false;
+
+	l->next = store_seek(s, l->lane, f->range->from);
+	while ((l->has = store_item(s, l->lane, l->next, &l->item)) &&
+	       l->item.start < f->range->from) {
+		*before = l->item;
+		found = true;
+		l->next++;
+	}
+	return found || (l->next && store_item(s, l->lane, l->next - 1, before));
+}
+
+/* Counts the END of a call that began before the range, if that is in the range. */
+static void count_end(struct view_flame *f, const struct level *l, const struct store_item *i)
+{
+	const struct view_range *const r = f->range;
+	struct spur_event row;
+
+	if (f->ends && i->kind != SPUR_SPAN && i->kind != SPUR_SWITCH && l->until >= r->from &&
+	    l->until < r->to && store_row(f->view->store, l->lane, l->next - 1, true, &row) &&
+	    row.cls < f->nheads)
+		f->ends[f->heads[row.cls]]++;
+}
+
+/*
+ * Finds the calls that go on when the range begins, from the outermost one in: those of the range
+ * that are in them are outermost ones. A SPAN that is over stays open while a call in it goes on.
+ */
+static void open_around(struct view_flame *f, struct level *levels, size_t depth)
+{
+	const bool gaps = store_facts(f->view->store).facts & STORE_GAPS;
+	const int64_t from = f->range->from;
+	int64_t limit = INT64_MAX, around = INT64_MIN;
+	bool inside = true;
+
+	for (size_t d = 0; d < depth; d++) {
+		struct level *const l = &levels[d];
+		struct store_item i;
+		bool open = level_before(f, l, &i) && inside && i.marks & STORE_SPAN &&
+			    i.start >= around;
+
+		l->until = open && i.start + i.dur < limit ? i.start + i.dur : limit;
+		open = open && (l->until >= from || (i.kind == SPUR_SPAN && !gaps));
+		if (open) {
+			around = i.start;
+			limit = i.kind == SPUR_SPAN ? limit : l->until;
+			count_end(f, l, &i);
+		} else {
+			l->until = from;
+			inside = gaps;
+		}
+		l->limit = limit;
+	}
+}
+
+/*
+ * Returns when the last SPAN of the levels ends: calls that are open when the data ends last as
+ * long. Of SPANs that overlap, that need not be the last one.
+ */
+static int64_t spans_end(const struct view_flame *f, const struct level *levels, size_t depth)
+{
+	const bool all = store_facts(f->view->store).facts & (STORE_LAPS | STORE_BACK);
+	int64_t last = INT64_MIN;
+	struct store_item i;
+
+	for (size_t d = 0; d < depth; d++) {
+		uint64_t n = levels[d].next;
+
+		if (!all) {
+			n = store_seek(f->view->store, levels[d].lane, f->range->to);
+			n -= n != 0;
+		}
+		for (; store_item(f->view->store, levels[d].lane, n, &i) && i.start < f->range->to;
+		     n++)
+			if (i.start >= f->range->from && i.kind == SPUR_SPAN &&
+			    i.start + i.dur > last)
+				last = i.start + i.dur;
+	}
+	return last;
 }
 
 static bool walk_track(struct view_flame *f, uint32_t track, const struct store_lasts *lasts)
@@ -178,11 +314,20 @@ static bool walk_track(struct view_flame *f, uint32_t track, const struct store_
 	size_t depth = 0;
 	bool good = open_levels(f, track, &levels, &depth);
 
-	part.last = good && depth ? store_lasts_of(lasts, levels[0].lane) : 0;
+	if (good && depth) {
+		int64_t spans;
+
+		open_around(f, levels, depth);
+		spans = spans_end(f, levels, depth);
+		part.last = store_lasts_of(lasts, levels[0].lane);
+		part.last = spans > part.last ? spans : part.last;
+	}
 	/* From the deepest one up, so that each level's calls come in their order. */
 	for (size_t d = depth; good && d-- > 0;) {
 		part.base = d;
-		part.end = d && levels[d - 1].end < f->range->to ? levels[d - 1].end : f->range->to;
+		part.end = f->range->to;
+		if (d && levels[d - 1].until < part.end)
+			part.end = levels[d - 1].until + !next_begins(f, &levels[d - 1]);
 		good = walk(f, levels, depth, part);
 	}
 	mem_free(levels);
@@ -336,11 +481,11 @@ static bool read_heads(struct view_flame *f, enum view_flame_by by)
 }
 
 bool view_flame_make(struct view_flame *f, const struct view *v, const struct view_range *range,
-		     enum view_flame_by by)
+		     enum view_flame_by by, uint64_t *ends)
 {
 	bool good;
 
-	*f = (struct view_flame){ .view = v, .range = range };
+	*f = (struct view_flame){ .view = v, .range = range, .ends = ends };
 	good = read_heads(f, by) &&
 	       mem_grow((void **)&f->nodes, &f->cap, 1, sizeof(*f->nodes), NODES_MOST);
 	if (!good)
@@ -365,7 +510,7 @@ bool view_flame(struct view *v, const struct view_request *r, struct view_answer
 
 	if (!view_range(v, r, &range, a))
 		return false;
-	good = view_flame_make(&f, v, &range, VIEW_BY_FUNCTION) && put_tree(&f, &a->out);
+	good = view_flame_make(&f, v, &range, VIEW_BY_FUNCTION, NULL) && put_tree(&f, &a->out);
 	if (f.full)
 		view_refuse(a, 400,
 			    "calls of the range have more than %d paths: choose a smaller range",

@@ -13,6 +13,7 @@ struct view_node {
 	uint32_t last; /* child */
 	uint64_t calls;
 	uint64_t ended; /* of them, in the range */
+	uint64_t unfinished; /* of them: the data or the range lacks the end */
 	int64_t total, self;
 	int64_t least, most; /* of those that ended; if none did, of the others */
 	int64_t open_sum; /* of those that did not end */
@@ -27,6 +28,7 @@ struct view_flame {
 	struct map64 children; /* parent << 32 | label -> node */
 	uint32_t *heads; /* of labels: the one whose calls theirs are */
 	uint32_t nheads;
+	uint64_t *ends; /* NULL, or by label: ENDs of calls that do not begin in the range */
 };
 
 /* Whose calls a node has. */
@@ -37,10 +39,11 @@ enum view_flame_by {
 
 /*
  * Makes the tree of the calls that begin in the range. Returns false if out of memory, or if the
- * calls have more than 2^19 paths. Requires view_flame_free() in any case.
+ * calls have more than 2^19 paths. Requires view_flame_free() in any case. `ends`: NULL, or by
+ * label: the ENDs in the range of calls that do not begin in it are added.
  */
 bool view_flame_make(struct view_flame *f, const struct view *v, const struct view_range *range,
-		     enum view_flame_by by);
+		     enum view_flame_by by, uint64_t *ends);
 void view_flame_free(struct view_flame *f);
 
 #endif

@@ -40,7 +40,7 @@ static void add_nodes(const struct view_flame *f, struct store_sum *sums, uint32
 		}
 		s->calls += n->calls;
 		s->open += n->calls - n->ended;
-		s->unfinished = s->open;
+		s->unfinished += n->unfinished;
 		s->sum += (uint64_t)n->total;
 		s->open_sum += (uint64_t)n->open_sum;
 		s->self += (uint64_t)n->self;
@@ -53,12 +53,19 @@ static void add_nodes(const struct view_flame *f, struct store_sum *sums, uint32
 static bool sums_by_path(const struct view *v, const struct view_range *range,
 			 enum view_flame_by by, struct store_sum *sums, uint32_t nlabels)
 {
+	uint64_t *const ends = mem_array((size_t)nlabels + 1, sizeof(*ends));
 	struct view_flame f;
-	const bool good = view_flame_make(&f, v, range, by);
+	bool good;
 
+	if (!ends)
+		return false;
+	good = view_flame_make(&f, v, range, by, ends);
 	if (good)
 		add_nodes(&f, sums, nlabels);
+	for (uint32_t i = 0; good && i < nlabels; i++)
+		sums[i].unfinished += ends[i];
 	view_flame_free(&f);
+	mem_free(ends);
 	return good;
 }
 

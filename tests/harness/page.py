@@ -241,6 +241,16 @@ def saved(t, label, trace):
     t.verdict(label, why)
 
 
+def saved_mixed(t, label):
+    """The same of calls that overlap in all ways."""
+    with t.temp() as folder:
+        path, w = os.path.join(folder, "mixed.fxt"), page_own.Fxt()
+        page_own.mixed(w)
+        with open(path, "wb") as f:
+            f.write(w.out)
+        saved(t, label, path)
+
+
 def beside(t, label, before, after, tools):
     """A second trace below the first one: what both have is what spur diff says, and what is moved stands where it belongs."""
     why = None
@@ -494,6 +504,11 @@ def run(t):
                 t.later(saved, "page/saved/" + name, os.path.join(t.tests, "golden", name, "in"))
             else:
                 t.skip("page/saved/" + name, "no node: tools/install-deps")
+    if t.wanted("page/saved/mixed"):
+        if shutil.which("node"):
+            t.later(saved_mixed, "page/saved/mixed")
+        else:
+            t.skip("page/saved/mixed", "no node: tools/install-deps")
     page_lanes.later(t, there, [modules, browser])
     page_own.later(t, there, [modules, browser], driven)
     if t.wanted("page/building"):

@@ -3,6 +3,7 @@ Traces that are made to be hard for the page of `spur view`: names of all sorts,
 longer than 2^53 ns, and values of counters that no double has. The page is driven as for other traces (harness/page.py).
 """
 import os
+import random
 import struct
 
 NAMES = ("<img src=x onerror='window.hacked=1'>", "\u202eright to left \u05d0\u05d1", "x" * 10000, "nul\0inside", b"not \xff\xfe UTF-8", "a\nb\tc", "\u2028", "%s%n",
@@ -88,6 +89,28 @@ def years(w):
         w.event(2, "half", 1001, tid=i + 1)
         w.event(3, "half", 50 * DAY + i, tid=i + 1)
         w.event(3, "day", 100 * DAY + i, tid=i + 1)
+
+
+def mixed(w):
+    """Calls with a length and calls with an end are in each other, outlast each other, begin and end at one time; some ends are missing."""
+    r = random.Random(5)
+    for tid in (1, 2, 3):
+        at, opened = 1000, []
+        for _ in range(1500):
+            what = r.random()
+            at += r.choice((0, 0, 1, 7, 100))
+            if what < 0.4 and len(opened) < 12:
+                opened.append("g%d" % r.randrange(9))
+                w.event(2, opened[-1], at, tid)
+            elif what < 0.8 and opened:
+                name = opened.pop()
+                w.event(3, name if r.random() < 0.95 else "other", at, tid)
+            elif what < 0.85:
+                w.event(3, "g%d" % r.randrange(9), at, tid)
+            elif what < 0.9:
+                w.event(0, "instant", at, tid)
+            else:
+                w.call("x%d" % r.randrange(5), at, at + r.choice((0, 1, 5)), tid)
 
 
 def later(t, there, tools, driven):

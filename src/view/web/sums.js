@@ -1,6 +1,7 @@
 /** Flame graphs of a range of a store in the page, as src/view/flame.c makes them. */
 
-import { KIND_SPAN, OPEN, SPAN, SWITCH } from "./store.js";
+import { BACK, endsWith, GAPS, LAPS, lasts } from "./ends.js";
+import { END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SWITCH } from "./store.js";
 import { minus, over, plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -19,6 +20,7 @@ const SHOWN = 5000;
  * @property {number[]} children
  * @property {number} calls
  * @property {number} ended
+ * @property {number} unfinished the data or the range lacks the end
  * @property {Ns} total
  * @property {Ns} self
  * @property {Ns} openSum of calls that did not end
@@ -29,17 +31,30 @@ const SHOWN = 5000;
  * @property {number} lane
  * @property {number} next
  * @property {number} node of the call that is open
+ * @property {boolean} open a call of the range is open
+ * @property {boolean} isSpan it ends by itself
+ * @property {number} start of it
  * @property {number} end of it
+ * @property {number} child ns of the calls right inside it
+ * @property {number} until what begins before that is inside the open call
+ * @property {number} limit no call in it is open longer: the end of the innermost one that is no SPAN
  * @property {Item | null} item that of `next`
  * @property {boolean} has `item` is up to date
  */
 
 class Tree {
-	/** @param {Store} s @param {Range} range @param {number[]} heads the label that each label is shown as */
-	constructor(s, range, heads) {
+	/**
+	 * @param {Store} s @param {Range} range @param {number[]} heads the label that each label is shown as
+	 * @param {Map<number, number>} parents the track above each one
+	 */
+	constructor(s, range, heads, parents) {
 		this.s = s;
 		this.range = range;
 		this.heads = heads;
+		this.parents = parents;
+		this.lasts = lasts(s, range, parents);
+		/** ENDs in the range of calls that do not begin in it, by label. @type {Map<number, number>} */
+		this.ends = new Map();
 		/** @type {PathNode[]} */
 		this.nodes = [];
 		/** @type {Map<string, number>} */
@@ -49,7 +64,7 @@ class Tree {
 
 	/** @param {number} label @param {number} parent */
 	add(label, parent) {
-		this.nodes.push({ label, parent, children: [], calls: 0, ended: 0, total: 0, self: 0, openSum: 0, least: 0, most: 0 });
+		this.nodes.push({ label, parent, children: [], calls: 0, ended: 0, unfinished: 0, total: 0, self: 0, openSum: 0, least: 0, most: 0 });
 		return this.nodes.length - 1;
 	}
 
@@ -71,29 +86,72 @@ class Tree {
 		/** @type {Level[]} */
 		const levels = [];
 		for (let lane; (lane = s.laneAt(track, levels.length)) >= 0;) {
-			const next = s.seek(lane, range.from), item = s.item(lane, next);
-			levels.push({ lane, next, node: 0, item, has: true,
-				end: item && item.start < range.from ? item.start + item.dur : range.from });
+			levels.push({ lane, next: 0, node: 0, open: false, isSpan: false, start: 0, end: 0, child: 0, until: 0, limit: 0, item: null, has: false });
 		}
-		const last = this.lastRow(levels);
+		if (!levels.length) return;
+		this.openAround(levels);
+		const last = Math.max(this.spansEnd(levels), this.lasts.get(endsWith(s, levels[0].lane, this.parents)) ?? -Infinity);
 		/* From the deepest one up, so that each level's calls come in their order. */
 		for (let d = levels.length - 1; d >= 0; d--) {
-			this.walk(levels, d, d ? Math.min(levels[d - 1].end, range.to) : range.to, last);
+			const up = d ? levels[d - 1] : null;
+			this.walk(levels, d, up && up.until < range.to ? up.until + (this.nextBegins(up) ? 0 : 1) : range.to, last);
 		}
 	}
 
-	/** The time of a track's last row in the range. @param {Level[]} levels */
-	lastRow(levels) {
-		const { s, range: { to } } = this;
+	/** The last item of a level that begins before the range. @param {Level} l */
+	before(l) {
+		const { s, range: { from } } = this;
+		/** @type {Item | null} */
+		let before = null;
+		l.next = s.seek(l.lane, from);
+		while ((l.item = s.item(l.lane, l.next)) && l.item.start < from) {
+			before = l.item;
+			l.next++;
+		}
+		l.has = true;
+		return before ?? (l.next ? s.item(l.lane, l.next - 1) : null);
+	}
+
+	/** @param {number} label */
+	addEnd(label) {
+		const head = this.heads[label] ?? label;
+		this.ends.set(head, (this.ends.get(head) ?? 0) + 1);
+	}
+
+	/**
+	 * Finds the calls that go on when the range begins, from the outermost one in: those of the range that are in them are
+	 * outermost ones. A SPAN that is over stays open while a call in it goes on.
+	 * @param {Level[]} levels
+	 */
+	openAround(levels) {
+		const { s, range: { from, to } } = this, gaps = (s.facts & GAPS) !== 0;
+		let limit = Infinity, around = -Infinity, inside = true;
+		for (const l of levels) {
+			const i = this.before(l);
+			l.until = i ? Math.min(i.start + i.dur, limit) : from;
+			if (i && inside && i.marks & SPAN && i.start >= around && (l.until >= from || (i.kind === KIND_SPAN && !gaps))) {
+				around = i.start;
+				if (i.kind !== KIND_SPAN) limit = l.until;
+				if (i.kind !== KIND_SPAN && i.kind !== SWITCH && l.until >= from && l.until < to && !(i.marks & NO_END)) this.addEnd(s.endLabel(i));
+			} else {
+				l.until = from;
+				inside = gaps;
+			}
+			l.limit = limit;
+		}
+	}
+
+	/**
+	 * When the last SPAN of the levels ends: calls that are open when the data ends last as long. Of SPANs that overlap, that need not
+	 * be the last one. @param {Level[]} levels
+	 */
+	spansEnd(levels) {
+		const { s, range: { from, to } } = this, all = s.facts & (LAPS | BACK);
 		let last = -Infinity;
-		for (const { lane } of levels) {
-			const number = s.seek(lane, to);
-			let item = s.item(lane, number);
-			if (!item || item.start >= to) item = s.item(lane, number - 1);
-			if (!item) continue;
-			last = Math.max(last, item.start);
-			const end = item.start + item.dur;
-			if (item.kind !== KIND_SPAN && end < to) last = Math.max(last, end);
+		for (const l of levels) {
+			for (let n = all ? l.next : Math.max(0, s.seek(l.lane, to) - 1), i; (i = s.item(l.lane, n)) && i.start < to; n++) {
+				if (i.start >= from && i.kind === KIND_SPAN) last = Math.max(last, i.start + i.dur);
+			}
 		}
 		return last;
 	}
@@ -108,64 +166,82 @@ class Tree {
 			l.has = true;
 			if (!l.item || l.item.start >= until) return null;
 			if (l.item.marks & SPAN && l.item.start >= this.range.from) return l.item;
+			if (l.item.kind === END && l.item.start >= this.range.from) this.addEnd(l.item.label);
 			l.next++;
 			l.has = false;
 		}
 	}
 
+	/** Whether the next call of a level begins where the open one ends: items there are in that. @param {Level} l */
+	nextBegins(l) {
+		for (let n = l.next, i; (i = this.s.item(l.lane, n)) && i.start <= l.until; n++) if (i.marks & SPAN) return true;
+		return false;
+	}
+
 	/** Whether the next item of a level is in the call that is open above. @param {Item} item @param {Level} up */
 	inParent(item, up) {
-		return item.start !== up.end ? item.start < up.end : this.s.parent(item)?.number === up.next - 1;
+		return item.start < up.until || (item.start === up.until && !this.nextBegins(up));
 	}
 
 	/** @param {Level[]} levels @param {number} base outermost level @param {number} until @param {number} last */
 	walk(levels, base, until, last) {
 		const { range: { to } } = this;
 		for (let d = base; ;) {
-			const up = d > base ? levels[d - 1] : null, l = levels[d], item = this.next(l, until);
+			const up = d > base ? levels[d - 1] : null, l = levels[d];
+			this.leave(l);
+			const item = this.next(l, until);
 			if (!item || (up && !this.inParent(item, up))) {
 				if (!up) return;
 				d--;
 				continue;
 			}
 			const end = item.start + item.dur, whole = item.kind === KIND_SPAN || end < to;
-			l.node = this.child(up ? up.node : 0, item.kind === SWITCH ? 0 : this.heads[item.label] ?? item.label);
-			l.end = whole ? end : Math.max(last, item.start);
-			this.addCall(l.node, up ? up.node : 0, l.end - item.start, !(item.marks & OPEN) && whole);
+			const limit = d ? levels[d - 1].limit : Infinity, ended = !(item.marks & LAST) && whole, isSpan = item.kind === KIND_SPAN;
+			Object.assign(l, { node: this.child(up ? up.node : 0, item.kind === SWITCH ? 0 : this.heads[item.label] ?? item.label), open: true, isSpan,
+				start: item.start, end: whole ? end : Math.max(last, item.start), child: 0, until: Math.min(end, limit) });
+			/* A SPAN does not end what is in it. */
+			l.limit = isSpan ? limit : l.until;
+			this.addCall(l.node, up ? up.node : 0, l.end - item.start, ended, !ended || (item.marks & OPEN) !== 0);
+			/* Of what outlasts a SPAN, the part inside. */
+			if (up) up.child += Math.max(0, (up.isSpan ? Math.min(l.end, up.end) : l.end) - l.start);
 			l.next++;
 			l.has = false;
 			if (d + 1 < levels.length) d++;
 		}
 	}
 
-	/** @param {number} id @param {number} parent @param {number} dur @param {boolean} ended */
-	addCall(id, parent, dur, ended) {
+	/** Leaves the open call of a level: calls right inside it may have gone on longer than it. @param {Level} l */
+	leave(l) {
+		if (l.open && l.child < l.end - l.start) this.nodes[l.node].self = plus(this.nodes[l.node].self, l.end - l.start - l.child);
+		l.open = false;
+	}
+
+	/** Adds a call to its node; the time in itself is added when it is left. @param {number} id @param {number} parent @param {number} dur @param {boolean} ended @param {boolean} unfinished */
+	addCall(id, parent, dur, ended, unfinished) {
 		const n = this.nodes[id];
 		n.total = plus(n.total, dur);
-		n.self = plus(n.self, dur);
 		n.calls++;
+		if (unfinished) n.unfinished++;
 		if (!ended) n.openSum = plus(n.openSum, dur);
 		if (ended && !n.ended++) n.least = n.most = dur;
 		if (ended || !n.ended) {
 			n.least = n.calls === 1 || dur < n.least ? dur : n.least;
 			n.most = Math.max(n.most, dur);
 		}
-		const up = this.nodes[parent];
-		if (parent) up.self = minus(up.self, dur);
-		else up.total = plus(up.total, dur);
+		if (!parent) this.nodes[0].total = plus(this.nodes[0].total, dur);
 	}
 }
 
-/** @param {Store} s @param {Range} range @param {number[]} heads */
-function treeOf(s, range, heads) {
-	const tree = new Tree(s, range, heads), tracks = range.tracks ? new Set(range.tracks) : s.ofTrack.keys();
+/** @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents the track above each one */
+function treeOf(s, range, heads, parents) {
+	const tree = new Tree(s, range, heads, parents), tracks = range.tracks ? new Set(range.tracks) : s.ofTrack.keys();
 	for (const track of [...tracks].sort((a, b) => a - b)) tree.walkTrack(track);
-	return tree.nodes;
+	return tree;
 }
 
-/** @param {Store} s @param {Range} range @param {number[]} heads @returns {import("./types.js").FlameNode} */
-export function flame(s, range, heads) {
-	const nodes = treeOf(s, range, heads);
+/** @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents @returns {import("./types.js").FlameNode} */
+export function flame(s, range, heads, parents) {
+	const { nodes } = treeOf(s, range, heads, parents);
 	const least = nodes.length <= SHOWN ? 0 : plus(nodes.map((n) => n.total).sort((a, b) => (a < b ? 1 : a > b ? -1 : 0))[SHOWN], 1);
 	const shown = nodes.map((n) => ({ label: n.label, calls: n.calls, total: n.total, self: n.self,
 		children: /** @type {import("./types.js").FlameNode[]} */ ([]) }));
@@ -186,15 +262,20 @@ export function flame(s, range, heads) {
 
 /**
  * Sums call by call: for lanes that are out of order, and for modules.
- * @param {Store} s @param {Range} range @param {number[]} heads @returns {import("./types.js").Sum[]}
+ * @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents @returns {import("./types.js").Sum[]}
  */
-export function sumsByPath(s, range, heads) {
-	const nodes = treeOf(s, range, heads);
-	/** @type {Map<number, {calls: number, open: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number}>} */
+export function sumsByPath(s, range, heads, parents) {
+	const { nodes, ends } = treeOf(s, range, heads, parents);
+	/** @type {Map<number, {calls: number, open: number, unfinished: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number}>} */
 	const out = new Map();
+	const of = (/** @type {number} */ label) => {
+		let k = out.get(label);
+		if (!k) out.set(label, k = { calls: 0, open: 0, unfinished: 0, sum: 0, openSum: 0, total: 0, self: 0, least: 0, most: 0 });
+		return k;
+	};
+	for (const [label, n] of ends) of(label).unfinished += n;
 	for (const n of nodes.slice(1)) {
-		let k = out.get(n.label);
-		if (!k) out.set(n.label, k = { calls: 0, open: 0, sum: 0, openSum: 0, total: 0, self: 0, least: 0, most: 0 });
+		const k = of(n.label);
 		/* The shortest and the longest one are told of those that ended, if any did. */
 		if (!k.calls || (n.ended && k.open === k.calls)) {
 			k.least = n.least;
@@ -205,6 +286,7 @@ export function sumsByPath(s, range, heads) {
 		}
 		k.calls += n.calls;
 		k.open += n.calls - n.ended;
+		k.unfinished += n.unfinished;
 		k.sum = plus(k.sum, n.total);
 		k.openSum = plus(k.openSum, n.openSum);
 		k.self = plus(k.self, n.self);
@@ -213,5 +295,5 @@ export function sumsByPath(s, range, heads) {
 		if (!up) k.total = plus(k.total, n.total);
 	}
 	return [...out].sort((a, b) => a[0] - b[0]).map(([label, k]) => ({ label, calls: k.calls, total: k.total, self: k.self,
-		avg: k.calls > k.open ? over(minus(k.sum, k.openSum), k.calls - k.open) : over(k.sum, k.calls), min: k.least, max: k.most, unfinished: k.open }));
+		avg: k.calls > k.open ? over(minus(k.sum, k.openSum), k.calls - k.open) : k.calls ? over(k.sum, k.calls) : 0, min: k.least, max: k.most, unfinished: k.unfinished }));
 }

@@ -1,5 +1,6 @@
 /** Sums by function of a range of a store in the page, counted as src/store/sums.c and `spur report` count. */
 
+import { BACK, endsWith, GAPS, LAPS, lastBefore, lasts } from "./ends.js";
 import { BEGIN, DEPTH, END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SPANS, SWITCH } from "./store.js";
 import { sumsByPath } from "./sums.js";
 import { minus, over, plus } from "./time.js";
@@ -11,8 +12,6 @@ import { minus, over, plus } from "./time.js";
 
 /** Mark of time off the CPU that no row tells the end of. */
 const UNCOUNTED = 32;
-/** Facts of a store: calls around others are missing; spans overlap; times go back; several recordings. */
-const GAPS = 32, LAPS = 16, BACK = 4, APART = 64;
 
 /**
  * @typedef {object} LaneSum A span lane of the range.
@@ -55,23 +54,13 @@ class Totals {
 		this.spans = -Infinity;
 	}
 
-	/** The last item of a lane that begins before `t`. @param {number} lane @param {number} t @returns {Item | null} */
-	lastBefore(lane, t) {
-		const { s } = this, at = s.blockFrom(lane, t) - 1;
-		if (at < 0) return null;
-		const b = s.block(s.lanes[lane].first + at);
-		let i = b.n - 1;
-		while (i >= 0 && b.start[i] >= t) i--;
-		return i < 0 ? null : s.item(lane, b.number + i);
-	}
-
 	/** Finds what is open on the track when the range begins. */
 	findAround() {
 		const { s, range: { from, to } } = this, gaps = (s.facts & GAPS) !== 0;
 		this.around = [];
 		this.ends = [];
 		for (const { lane } of this.lanes) {
-			const x = s.start[s.lanes[lane].first] < from ? this.lastBefore(lane, from) : null;
+			const x = s.start[s.lanes[lane].first] < from ? lastBefore(s, lane, from) : null;
 			if (!x || !(x.marks & SPAN) || x.start + x.dur < from) {
 				if (gaps) continue;
 				break;
@@ -143,7 +132,7 @@ class Totals {
 
 	/** Finds the span that goes on when the range ends. @param {LaneSum} l */
 	findCut(l) {
-		const { from, to } = this.range, x = this.lastBefore(l.lane, to);
+		const { from, to } = this.range, x = lastBefore(this.s, l.lane, to);
 		if (!x || !(x.marks & SPAN) || x.start < from || x.label >= this.totals.length) return;
 		if (x.kind === KIND_SPAN) this.spans = Math.max(this.spans, x.start + x.dur);
 		if (x.start + x.dur < to) return;
@@ -197,29 +186,6 @@ class Totals {
 	}
 }
 
-/** What the end of a lane's data is known by: its feed, and its recording if there are several. @param {Store} s @param {number} lane @param {Map<number, number>} parents */
-function endsWith(s, lane, parents) {
-	let { track } = s.lanes[lane];
-	if (!(s.facts & APART)) return `${s.lanes[lane].feed}`;
-	for (let i = 0, up; i < 64 && (up = parents.get(track) ?? -1) !== -1; i++) track = up;
-	return `${track}/${s.lanes[lane].feed}`;
-}
-
-/** The time of the last row of each recording or feed in the range. @param {Totals} k @param {Set<number>} tracks @param {Map<number, number>} parents */
-function lasts(k, tracks, parents) {
-	/** @type {Map<string, number>} */
-	const out = new Map();
-	k.s.lanes.forEach((l, lane) => {
-		const x = l.items && (!k.range.tracks || tracks.has(l.track)) ? k.lastBefore(lane, k.range.to) : null;
-		if (!x) return;
-		/* A SPAN has no row at its end. */
-		const end = x.start + x.dur, t = x.marks & SPAN && x.kind !== KIND_SPAN && end < k.range.to ? end : x.start;
-		const key = endsWith(k.s, lane, parents);
-		out.set(key, Math.max(out.get(key) ?? -Infinity, t));
-	});
-	return out;
-}
-
 /** @param {Total[]} totals @param {number[]} heads @returns {import("./types.js").Sum[]} */
 function made(totals, heads) {
 	totals.forEach((from, i) => {
@@ -247,7 +213,7 @@ function made(totals, heads) {
 
 /** @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents the track above each one */
 export function sums(s, range, heads, parents) {
-	if (s.facts & (LAPS | BACK)) return sumsByPath(s, range, heads);
+	if (s.facts & (LAPS | BACK)) return sumsByPath(s, range, heads, parents);
 	const k = new Totals(s, range, heads), tracks = new Set(range.tracks ?? s.ofTrack.keys());
 	/** @type {{lanes: LaneSum[], spans: number}[]} */
 	const cuts = [];
@@ -262,7 +228,7 @@ export function sums(s, range, heads, parents) {
 		for (const l of k.lanes) k.sumLane(l);
 		if (k.lanes.some((l) => l.cut)) cuts.push({ lanes: k.lanes, spans: k.spans });
 	}
-	const ends = cuts.length ? lasts(k, tracks, parents) : new Map();
+	const ends = cuts.length ? lasts(s, range, parents) : new Map();
 	for (const c of cuts) {
 		k.lanes = c.lanes;
 		k.spans = c.spans;
