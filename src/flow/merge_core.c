@@ -71,7 +71,7 @@ static size_t window_end(const struct merge_input *in, const struct merge_window
 uint32_t merge_core_window(struct merge_core *c, uint32_t active[ORDER_WINDOW])
 {
 	uint32_t first = MERGE_ENDED, /* the input that ends earliest; of equal ones the first */
-		n = 0;
+		n = 0, filled = 0;
 	int64_t limit = INT64_MAX;
 
 	assert(c->windows);
@@ -82,6 +82,7 @@ uint32_t merge_core_window(struct merge_core *c, uint32_t active[ORDER_WINDOW])
 
 		if (in->pos == in->n)
 			continue;
+		filled++;
 		c->base = keys[in->pos] < c->base ? keys[in->pos] : c->base;
 		if (first == MERGE_ENDED || keys[in->n - 1] < limit) {
 			first = i;
@@ -90,7 +91,8 @@ uint32_t merge_core_window(struct merge_core *c, uint32_t active[ORDER_WINDOW])
 	}
 	if (first == MERGE_ENDED)
 		return 0;
-	if ((uint64_t)limit - (uint64_t)c->base >= order_span) {
+	/* One input alone needs no order. */
+	if (filled > 1 && (uint64_t)limit - (uint64_t)c->base >= order_span) {
 		limit = c->base + (int64_t)(order_span - 1);
 		first = MERGE_ENDED; /* no input ends in the window */
 	}

@@ -69,7 +69,7 @@ bool merge_core_give(struct merge_core *c, uint32_t i, const void *items, size_t
  * there are; 0: all inputs have ended. Requires that each input that has not ended has items.
  */
 uint32_t merge_core_window(struct merge_core *c, uint32_t active[ORDER_WINDOW]);
-/* Puts the items of the window in order: c->order. Returns false if out of memory. */
+/* Puts the items of a window of several inputs in order: c->order. Returns false: out of memory. */
 bool merge_core_sort(struct merge_core *c, const uint32_t *active, uint32_t n);
 
 /* Builds the tree, once all inputs have their first items. */
