@@ -22,7 +22,7 @@ struct line_run {
  * The room of a line again, behind what was written up to `w`. Returns NULL if out of memory, or if
  * the begin of the line would be written to a file, which could not be taken back.
  */
-static char *room_again(const struct line_run *r, char *w, size_t more)
+static inline char *room_again(const struct line_run *r, char *w, size_t more)
 {
 	struct out *o = r->o;
 
