@@ -119,6 +119,25 @@ static void field_set(struct copies *s, enum copies_value which, uint64_t v)
 		bits_store(s->packet, &s->fields[which], v);
 }
 
+/*
+ * A packet with a size that is greater than its field can say could not be read again. Returns
+ * false with the copy's error set.
+ */
+static bool size_fits(struct copies *s, const struct ctf_file *f, enum copies_value which,
+		      uint64_t size)
+{
+	const uint32_t bits = s->fields[which].size;
+
+	if (!bits || bits >= 64 || size >> bits == 0)
+		return true;
+	s->failed = true;
+	err_set(s->copy->err, SPUR_ERR_USAGE,
+		"%s: packet: expected a size below %llu, as its field has %u bits, found %llu: it "
+		"cannot be made anew",
+		f->name, 1ULL << bits, bits, (unsigned long long)size);
+	return false;
+}
+
 static bool room_make(struct copies *s, uint64_t bytes)
 {
 	if (bytes <= s->packet_size)
@@ -275,6 +294,9 @@ static bool packet_made(struct copies *s, const struct ctf_file *f, struct copie
 
 	e->content = s->at;
 	e->total = 8 * bytes;
+	if (!size_fits(s, f, COPIES_PACKET, e->total / unit) ||
+	    !size_fits(s, f, COPIES_CONTENT, unit == 8 ? bytes : s->at))
+		return false;
 	field_set(s, COPIES_BEGIN, e->begin);
 	field_set(s, COPIES_END, e->end);
 	field_set(s, COPIES_CONTENT, unit == 8 ? bytes : s->at);
