@@ -1,6 +1,6 @@
 /*
- * The order of rows or lines of several sorted sequences, made in pairs without branches that the
- * data decides: whose is next among interleaved sequences cannot be predicted.
+ * The order of rows or lines of several sorted sequences. They are merged in pairs without branches
+ * on their times: no CPU can predict which of two interleaved sequences comes next.
  *
  * A member is one word: its time, counted from the earliest one, above the number of its sequence.
  * So words compare as members do, and which member of its sequence a word stands for is told by how

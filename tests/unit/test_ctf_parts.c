@@ -2,9 +2,9 @@
  * Parts of CTF streams: whatever packets are, and whichever thread reads them, passes write the
  * same.
  */
-#include "flow/parts.h"
 #include "unit/any_options.h"
 #include "unit/ctf_small.h"
+#include "unit/parts_count.h"
 
 enum { PACKETS = 40, SEEDS = 60, CLEAN = 8 };
 
@@ -117,26 +117,6 @@ static void test_random(void **state)
 	}
 }
 
-/* How many parts the stream of the directory has. */
-static size_t count_parts(enum pipe_parts how)
-{
-	const struct pipe_options opt = { .threads = 2, .parts = how };
-	struct spur_options options = SPUR_OPTIONS();
-	struct spur_error err = { 0 };
-	struct spur_trace *t;
-	struct parts parts;
-	size_t n;
-
-	options.read_size = 1;
-	assert_int_equal(spur_open(&t, dir, &options, &err), SPUR_OK);
-	assert_int_equal(t->nfeeds, 1);
-	assert_true(parts_make(&parts, t, &opt, t->feeds, 1, 1 << 20));
-	n = parts.n;
-	parts_free(&parts);
-	spur_close(t);
-	return n;
-}
-
 /* Streams are divided before each packet that follows the one before it without a loss. */
 static void test_cuts(void **state)
 {
@@ -150,9 +130,9 @@ static void test_cuts(void **state)
 		packet_end(0);
 	}
 	put_bytes("s");
-	assert_int_equal(count_parts(PIPE_PARTS), 9 - 3);
-	assert_int_equal(count_parts(PIPE_PARTS_NAMED), 9 - 3);
-	assert_int_equal(count_parts(PIPE_WHOLE), 1);
+	assert_int_equal(parts_count(dir, PIPE_PARTS, 1), 9 - 3);
+	assert_int_equal(parts_count(dir, PIPE_PARTS_NAMED, 1), 9 - 3);
+	assert_int_equal(parts_count(dir, PIPE_WHOLE, 1), 1);
 }
 
 /* Whether the time goes back between two parts is known once the first was read. */
@@ -169,7 +149,7 @@ static void test_back(void **state)
 		packet_end(0);
 	}
 	put_bytes("s");
-	assert_int_equal(count_parts(PIPE_PARTS), 4);
+	assert_int_equal(parts_count(dir, PIPE_PARTS, 1), 4);
 	got = pass_out("cat", FORM_JSONL, 3, 1);
 	assert_non_null(strstr(got, "{\"ts\":201,\"kind\":\"INSTANT\",\"name\":\"e\""));
 	assert_non_null(strstr(strstr(got, "{\"ts\":201,"), "\"flags\":[\"back\"]"));

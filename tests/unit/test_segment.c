@@ -6,9 +6,9 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "flow/parts.h"
 #include "unit/xray_file.h"
 
+#include "unit/parts_count.h"
 #include "unit/report_text.h"
 
 enum { BUFFERS = 30, SEEDS = 60, FUNCTIONS = 6, DEPTH = 12, FLIPS = 4, COPIES = 4 };
@@ -109,34 +109,14 @@ static void test_random(void **state)
 	}
 }
 
-/* How many parts the log's threads have in all. */
-static size_t count_parts(enum pipe_parts how)
-{
-	const struct pipe_options opt = { .threads = 2, .parts = how };
-	struct spur_options options = SPUR_OPTIONS();
-	struct spur_error err = { 0 };
-	struct spur_trace *t;
-	struct parts parts;
-	size_t n;
-
-	options.read_size = 1;
-	assert_int_equal(spur_open(&t, path, &options, &err), SPUR_OK);
-	assert_int_equal(t->nfeeds, 1);
-	assert_true(parts_make(&parts, t, &opt, t->feeds, 1, 1 << 20));
-	n = parts.n;
-	parts_free(&parts);
-	spur_close(t);
-	return n;
-}
-
 /* A buffer begins a part if it is neither the first nor the last; rows alone are not divided. */
 static void test_cuts(void **state)
 {
 	(void)state;
 	put_random(4);
 	file_write(made.buf, made.len);
-	assert_int_equal(count_parts(PIPE_PARTS_CALLS), BUFFERS - 1);
-	assert_int_equal(count_parts(PIPE_PARTS), 1);
+	assert_int_equal(parts_count(path, PIPE_PARTS_CALLS, 1), BUFFERS - 1);
+	assert_int_equal(parts_count(path, PIPE_PARTS, 1), 1);
 }
 
 static const struct report_way by_parts = { NULL, fields, 2, 1 };

@@ -3,9 +3,9 @@
  * records are lost, out of order, of wrong depths or too deep, where they have payloads that look
  * like records, and where tasks are switched between them.
  */
-#include "flow/parts.h"
 #include "unit/uftrace_random.h"
 
+#include "unit/parts_count.h"
 #include "unit/report_text.h"
 
 enum { RUNS = 60, FLIPS = 3, SWITCHES = 300, SWITCH_OUT = 0x2000, PREEMPTED = 0x4000 };
@@ -126,26 +126,6 @@ static void damaged(void **state)
 	}
 }
 
-/* Returns the number of parts that the tasks have in all. */
-static size_t count_parts(enum pipe_parts how, uint64_t bytes)
-{
-	const struct pipe_options opt = { .threads = 2, .parts = how };
-	struct spur_options options = SPUR_OPTIONS();
-	struct spur_error err = { 0 };
-	struct spur_trace *t;
-	struct parts parts;
-	size_t n;
-
-	options.read_size = bytes;
-	assert_int_equal(spur_open(&t, dir, &options, &err), SPUR_OK);
-	assert_int_equal(t->nfeeds, 1);
-	assert_true(parts_make(&parts, t, &opt, t->feeds, 1, 1 << 20));
-	n = parts.n;
-	parts_free(&parts);
-	spur_close(t);
-	return n;
-}
-
 /*
  * Of a recording of ordinary calls all parts are joined: no record is read twice. A part begins
  * eight records behind the place that is asked for, and has at least 100.
@@ -155,8 +135,8 @@ static void parts_are_joined(void **state)
 	(void)state;
 	put_basics("exename:/bin/prog\n");
 	put_random("1.dat", 0, 12);
-	assert_int_equal(count_parts(PIPE_PARTS_CALLS, 1600), (RECORDS - 100) / 108 + 1);
-	assert_int_equal(count_parts(PIPE_PARTS, 1600), 1);
+	assert_int_equal(parts_count(dir, PIPE_PARTS_CALLS, 1600), (RECORDS - 100) / 108 + 1);
+	assert_int_equal(parts_count(dir, PIPE_PARTS, 1600), 1);
 	assert_int_equal(report_read_again(dir, (struct report_way){ NULL, by_rows, 2, 1600 }), 0);
 }
 
