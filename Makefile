@@ -87,7 +87,7 @@ TRACE_FLAGS := -std=c11 -D_GNU_SOURCE -Iinclude -fPIC -pthread -fvisibility=defa
 $(BUILD)/record/%.o: record/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	@$(CC) $(TRACE_FLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(TRACE_FLAGS) $(PART_FLAGS) -MMD -MP -c -o $@ $<
 
 TRACE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard record/*.c)))
 
@@ -112,6 +112,7 @@ $(BUILD)/libspur-trace.so.$(VERSION): $(TRACE_OBJ)
 # vector registers alone. What replaces functions of other libraries is in the shared library only.
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 HOOK_SRC := $(sort $(wildcard record/hook/*.c record/hook/*.S))
+$(BUILD)/record/page.o: PART_FLAGS := -mgeneral-regs-only
 endif
 HOOK_OBJ := $(addprefix $(BUILD)/,$(addsuffix .o,$(basename $(HOOK_SRC))))
 HOOK_SHARED := $(addprefix $(BUILD)/record/hook/,attach.o replace.o jump.o)

@@ -24,7 +24,8 @@
  * These variables of the environment count when the program starts: SPUR_TRACE, the directory of
  * the recording (empty: no session is looked for either); SPUR_TRACE_CATEGORIES, those that are
  * recorded, separated by commas; SPUR_TRACE_MODE and SPUR_TRACE_SIZE, see spur_trace_start_with();
- * SPUR_TRACE_DUMP, see spur_trace_dump(); SPUR_TRACE_HELPER=0: no thread of the library's own.
+ * SPUR_TRACE_DUMP, see spur_trace_dump(); SPUR_TRACE_SWITCH, signals (the same ones) at which the
+ * recording is switched off, or on again; SPUR_TRACE_HELPER=0: no thread of the library's own.
  */
 #ifndef SPUR_TRACE_H
 #define SPUR_TRACE_H
@@ -71,9 +72,11 @@ int spur_trace_start_with(const char *path, const struct spur_trace_options *opt
 /*
  * Copies what the recording has now into the directory `path`, which is made, as a recording of its
  * own. Returns 0 or an errno: ENODATA if no recording is under way. May be called in signal
- * handlers, also of a crash. The variable SPUR_TRACE_DUMP lists signals, separated by commas (USR1,
- * SEGV), at which the library does so by itself, into NAME.1, NAME.2 and so on beside the recording
- * NAME. A program that sets up such a signal in main() or later replaces that.
+ * handlers, also of a crash and on a stack of 8 KiB. The variable SPUR_TRACE_DUMP lists signals,
+ * separated by commas (SEGV, ABRT, BUS, FPE, ILL, HUP, INT, QUIT, TERM, USR1, USR2), at which the
+ * library does so by itself, into NAME.1, NAME.2 and so on beside the recording NAME. The signal
+ * then does what it does without that, but USR1 and USR2 do not end the program. A program that
+ * sets up such a signal in main() or later replaces the dump.
  */
 int spur_trace_dump(const char *path);
 /*
@@ -85,7 +88,9 @@ void spur_trace_stop(void);
 bool spur_trace_is_on(void);
 /*
  * Switches a category on or off, also for points that were not reached yet. All are on at first, or
- * those listed in the variable SPUR_TRACE_CATEGORIES, separated by commas. Returns 0, or an errno.
+ * those listed in the variable SPUR_TRACE_CATEGORIES, separated by commas. While `spur record
+ * --switch` or a session says which are on, that counts instead, and this when it does no longer.
+ * Returns 0, or an errno.
  */
 int spur_trace_enable(const char *category, bool on);
 /* Names the calling thread, or the process. Cut after 63 bytes, or 400. */
@@ -131,14 +136,24 @@ struct spur_trace_place {
 
 extern __thread struct spur_trace_place spur_trace_here __attribute__((tls_model("initial-exec")));
 extern const uint32_t spur_trace_new; /* not 0: points that were not reached yet */
-extern bool spur_trace_tsc; /* the clock is the TSC */
+/*
+ * [0]: the clock is the TSC. A page of its own, which a child process finds empty: so it comes to
+ * spur_trace_ticks() with its first event, before it stores anything into its parent's recording.
+ */
+#ifdef SPUR_TRACE_SEAM
+extern uint32_t spur_trace_tsc[1];
+#else
+extern uint32_t spur_trace_tsc[SPUR_TRACE_PAGE / sizeof(uint32_t)]
+	__attribute__((aligned(SPUR_TRACE_PAGE)));
+#endif
 
 /*
  * What other languages call, which cannot use the macros: the point's number if it is on, else 0,
  * and a record of it. A site is a `struct spur_trace_site` that is never moved; its `on` is NULL
  * and its `number` 0 at first. Records are 1 for the begin of a span, 2 for its end, and 3 for all
  * else; `id` counts for async and flow events. Values are as many, and of the types, as the site
- * says.
+ * says, at most 255. Texts are cut after SPUR_TRACE_TEXT_MAX bytes, or earlier if a page has no
+ * room for all values.
  */
 uint32_t spur_trace_number(struct spur_trace_site *site);
 struct spur_trace_value;
@@ -156,7 +171,7 @@ uint32_t spur_trace_named(struct spur_trace_site *site, uint64_t name);
 uint32_t spur_trace_register(struct spur_trace_site *site);
 char *spur_trace_page(char *at, uint64_t size);
 void spur_trace_sync(uint64_t ticks);
-uint64_t spur_trace_ns(void); /* of CLOCK_MONOTONIC */
+uint64_t spur_trace_ticks(void); /* of the clock, whatever it is */
 
 #ifdef SPUR_TRACE_SEAM
 #include SPUR_TRACE_SEAM /* the next three functions, for tests */
@@ -220,11 +235,11 @@ static inline __attribute__((always_inline)) uint64_t spur_trace_clock(void)
 	uint64_t ticks;
 
 #if defined(__x86_64__)
-	if (__builtin_expect(spur_trace_tsc, 1))
+	if (__builtin_expect(spur_trace_tsc[0] != 0, 1))
 		ticks = __rdtsc();
 	else
 #endif
-		ticks = spur_trace_ns();
+		ticks = spur_trace_ticks();
 	if (__builtin_expect(ticks >= spur_trace_here.sync, 0))
 		spur_trace_sync(ticks);
 	return ticks;
@@ -394,6 +409,14 @@ static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_
 #define SPUR_TRACE_TAKE_STRING(v) spur_trace_word(v)
 #define SPUR_TRACE_TAKE_CHAR(v) spur_trace_word((unsigned char)(v))
 
+/*
+ * What follows has macros with and without further arguments, which ISO C does not know: with
+ * -pedantic, compilers would say so at each point. Tests of this header want to hear of all.
+ */
+#ifndef SPUR_TRACE_WARNINGS
+#pragma GCC system_header
+#endif
+
 /* One part of an argument, which is (TYPE, "name", value). */
 #define SPUR_TRACE_ARG_TYPE(type, name, value) SPUR_TRACE_TYPE_##type,
 #define SPUR_TRACE_ARG_NAME(type, name, value) name,
@@ -411,7 +434,7 @@ static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_
 #define SPUR_TRACE_MAP_8(M, a, ...) M a SPUR_TRACE_MAP_7(M, __VA_ARGS__)
 #define SPUR_TRACE_COUNT_(z, a, b, c, d, e, f, g, h, n, ...) n
 /* The number of arguments after the first. */
-#define SPUR_TRACE_COUNT(z, ...) SPUR_TRACE_COUNT_(z, ##__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define SPUR_TRACE_COUNT(z, ...) SPUR_TRACE_COUNT_(z, ##__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
 #define SPUR_TRACE_JOIN_(a, b) a##b
 #define SPUR_TRACE_JOIN(a, b) SPUR_TRACE_JOIN_(a, b)
 #define SPUR_TRACE_MAP(M, ...) \

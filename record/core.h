@@ -70,6 +70,41 @@ CORE struct core_moment core_clock_moment(void);
 CORE struct core_pair core_clock_pair(void);
 /* Ticks per second, as the kernel converts them for its own tracing; 0: unknown. */
 CORE uint64_t core_clock_hz(void);
+/* The kernel does not tell them, so that the recording's header gets what is learned. */
+CORE_DATA bool core_clock_learns;
+/* Called now and then while a recording is under way, also in signal handlers. */
+CORE void core_clock_learn(void);
+
+/*
+ * A page that a child process finds empty, unless it shares the memory of its parent as threads and
+ * vfork() do. What is in it keeps the child from storing into its parent's recording.
+ */
+struct core_guard {
+	/*
+	 * 1 while hooks are to record: a recording is under way and its control word does not say
+	 * otherwise. A hook that sees 1 for the last time may still store its record.
+	 */
+	uint32_t on;
+	uint32_t alive;
+} __attribute__((aligned(SEAM_GUARD * sizeof(uint32_t))));
+#define core_on core_guard.on
+CORE_DATA struct core_guard core_guard;
+CORE_DATA bool core_guarded; /* the system does so */
+/* In a child: this is its own now. */
+CORE void core_guard_set(void);
+/* Whether this is a child that has not begun a recording of its own. */
+static inline bool core_is_orphan(void)
+{
+	return core_guarded && !core_guard.alive;
+}
+/* Begins it, or has nothing recorded if the library is in the middle of something. */
+CORE void core_orphaned(void);
+/* The same if it is one. */
+static inline void core_look_orphan(void)
+{
+	if (core_is_orphan())
+		core_orphaned();
+}
 
 /* --- file.c: the recording's file --- */
 
@@ -87,6 +122,10 @@ struct core_session {
 	uint32_t next; /* number of the next chunk that gets room; atomic */
 	uint32_t most; /* chunks that the file may have */
 	uint32_t ring; /* chunks that a thread may have; 0: any number */
+	/* Where switches of categories are stated; NULL: none was yet. */
+	char *stated, *stated_chunk;
+	uint32_t stated_number; /* of the chunk */
+	uint32_t stated_thread; /* whose it is in the file */
 };
 
 CORE_DATA struct core_session core_session;
@@ -111,10 +150,20 @@ CORE void core_session_end(void);
 /* The same in the helper, which then has to end. Called with the lock. */
 CORE void core_session_end_by_helper(void);
 /*
+ * In a child that a signal handler forked in the middle of the library, to which that returns: no
+ * recording is under way, and what is still stored goes nowhere.
+ */
+CORE void core_session_abandon(void);
+/* Ends that state, in which no recording can begin. Called with the lock. */
+CORE void core_session_regain(void);
+CORE_DATA bool core_abandoned; /* in such a child */
+/*
  * Switches the recording by its control word, as another process might. In a signal handler that
  * interrupted the library it takes effect a little later.
  */
 CORE void core_record(bool on);
+/* The same: off if it is on, and on if it is off. */
+CORE void core_record_other(void);
 /* Switches points and hooks as the recording and its control word say. Called with the lock. */
 CORE void core_switch(void);
 /*
@@ -135,9 +184,9 @@ CORE char *core_chunk_map(uint32_t number, bool touch);
 /*
  * Writes the head of a chunk that is zero. `opened`: before its thread waited for a lock or the
  * disk, as times of records are stored relative to it. `thread`: its number, for a chunk of
- * records, else 0; `lost`: the thread's lost events since the chunk before. Called with the lock.
+ * records, else 0. Called with the lock.
  */
-CORE void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64_t lost);
+CORE void core_chunk_open(char *p, struct core_moment opened, uint32_t thread);
 CORE void core_chunk_close(char *p);
 /* A chunk that its thread has left, and where its last record ends. */
 struct core_left {
@@ -158,9 +207,11 @@ CORE char *core_chunk_again(uint32_t number);
  * have meanwhile.
  */
 CORE void core_chunk_trim(uint32_t number, size_t used);
+/* The same without giving up the lock. */
+CORE void core_chunk_punch(uint32_t number, size_t used);
 /* Puts a descriptor into the file. Returns false if it has no room. Called with the lock. */
 CORE bool core_file_put(const char *d, uint32_t size);
-/* Counts events that no chunk will say were lost. Called with the lock. */
+/* Counts events that no chunk will say were lost. Called with the lock, or by core_users. */
 CORE void core_file_lost(uint64_t n);
 /*
  * Opens a new file for this process in a directory; `path` gets its name. Returns its descriptor,
@@ -187,8 +238,11 @@ CORE size_t core_file_read(const char *path, char *buf, size_t size);
 CORE bool core_helper_step(void);
 /* All of its life. */
 CORE void core_helper_run(void);
-/* Starts it for the recording if it is wanted and did not start yet. */
-CORE void core_helper_start(void);
+/*
+ * Starts it for the recording if it is wanted and did not start yet. `supplies`: has it make chunks
+ * ready, which a oneshot does without; else it only listens to other processes at first.
+ */
+CORE void core_helper_start(bool supplies);
 /* Ends it. Returns false if it does not end: then it still uses the file and its header. */
 CORE bool core_helper_stop(void);
 /* True while it runs and was not told to end. */
@@ -214,6 +268,13 @@ CORE_DATA bool core_helper_unwanted;
 CORE bool core_catalog_copy(void);
 /* Names the calling thread in the file. Called with the lock. */
 CORE void core_describe_thread(void);
+/* Describes a point. Returns its number, or 0 if it has no room. Called with the lock. */
+CORE uint32_t core_describe_site(const struct spur_trace_site *site);
+/*
+ * Describes a thread of the file, by its number, as a track that is no thread of the system. Called
+ * with the lock.
+ */
+CORE bool core_describe_track(uint32_t thread, const char *name);
 /* A descriptor of a name, and of its number if `has_id`, for this and all later files. */
 CORE void core_describe_name(uint32_t type, bool has_id, uint64_t id, const char *name);
 /*
@@ -233,16 +294,35 @@ CORE const char *core_described_string(uint64_t id, size_t *len);
 CORE uint32_t core_describe_named(const struct spur_trace_site *site, uint64_t name);
 /* The length of a text that is cut after `most` bytes, but not within a character. */
 CORE size_t core_text_cut(const char *s, size_t len, size_t most);
-/* A list of categories that are on, separated by commas; NULL: all. Called with the lock. */
-CORE void core_categories_read(const char *list);
-/* Switches each category as it is wanted and `core_on`. Called with the lock. */
-CORE void core_categories_switch(void);
 
+/* --- categories.c; all with the lock, but what says otherwise --- */
+
+/* A list of categories that are on, separated by commas; NULL: all. */
+CORE void core_categories_read(const char *list);
+/* Switches each category as it is chosen and `core_on`. */
+CORE void core_categories_switch(void);
+/* True if a category is off, or one that was not reached yet would be. */
+CORE bool core_categories_limited(void);
+/* The word that points of this category test. */
+CORE uint32_t *core_category_word(const char *name);
 /*
  * The categories of a session, which then count instead of those that the program chooses; NULL:
- * the program's. Called with the lock.
+ * the program's.
  */
 CORE void core_categories_list(const char *list);
+/*
+ * A recording begins: takes the list that its directory has. INVARIANT: the file is complete by
+ * now, so that whoever stores a list there and then looks for files misses none.
+ */
+CORE void core_told_begin(void);
+/* True if this header has a list that was not taken. Needs no lock. */
+CORE bool core_is_told(const uint8_t *head);
+/* Takes it. Returns true if it has, so that core_told_answer() is due when points are switched. */
+CORE bool core_told_look(void);
+/* Says in the header which list was taken, and when in a record. */
+CORE void core_told_answer(void);
+/* The recording ends: no more switches are stated. */
+CORE void core_told_end(void);
 
 /* --- system.c: sessions of several programs; all with the lock, but what says otherwise --- */
 
@@ -281,12 +361,19 @@ struct core_thread {
 	uint64_t session; /* whose chunk it is */
 	uint32_t number; /* in the file of session `numbered`, also when its destructor has run */
 	uint64_t numbered;
-	uint64_t lost; /* events since the chunk was taken, or before the first */
+	/* The chunk whose head counts the events that the thread loses; NULL: none. */
+	char *counts;
+	/* The chunk that was left last, as long as it is that one; not of a ring. */
+	struct core_left left;
+	uint64_t lost; /* events while no recording was under way, for one that begins */
 	uint32_t refused; /* events to lose before the thread looks for a chunk again */
 	uint64_t fiber;
 	bool busy; /* in a slow path; a signal handler that comes now must not be */
 	bool listed;
 	bool ended; /* its destructor has run; it may run again */
+	/* In fork(), which signal handlers may call too: how often, and whether it has the lock. */
+	uint32_t forks;
+	bool fork_entered;
 	char name[CORE_NAME_LEN];
 	struct core_left kept[CORE_KEPT]; /* chunks that were not complete, as a ring */
 	unsigned nkept;
@@ -311,13 +398,34 @@ CORE_DATA __thread struct core_thread core_own __attribute__((tls_model("initial
 #endif
 CORE_DATA struct core_thread *core_threads;
 
-/* Events lost by threads that are in no list, where the recording's end would not find them. */
+/* As `lost` of threads that are in no list, where the recording's end would not find them. */
 CORE_DATA uint64_t core_unlisted_lost;
 
-/* Counts events of this thread that could not be stored. Safe in signal handlers. */
+/* The same where the thread has no chunk to count in: in the header. */
+static inline void core_lost_apart(uint64_t n)
+{
+	seam_add32(&core_users, 1);
+	seam_fence_threads();
+	if (seam_load(&core_session.number))
+		seam_add((uint64_t *)(void *)(core_session.head + SPB_LOST_AT), n);
+	else
+		seam_add(core_own.listed ? &core_own.lost : &core_unlisted_lost, n);
+	seam_add32(&core_users, UINT32_MAX);
+}
+
+/*
+ * Counts events of this thread that could not be stored, in the file at once: a kill leaves none
+ * uncounted. Safe in signal handlers, but requires that the thread is busy: a handler that takes
+ * another chunk would unmap the one that counts.
+ */
 static inline void core_lost(uint64_t n)
 {
-	seam_add(core_own.listed ? &core_own.lost : &core_unlisted_lost, n);
+	char *const chunk = seam_load_pointer(&core_own.counts);
+
+	if (chunk && core_own.session == seam_load(&core_session.number))
+		seam_add((uint64_t *)(void *)(chunk + SPB_CHUNK_LOST_AT), n);
+	else
+		core_lost_apart(n);
 }
 
 /*
@@ -332,10 +440,32 @@ static inline bool core_refuses(void)
 	if (own->busy || !own->refused || seam_load_pointer(&spur_trace_here.end) ||
 	    own->session != seam_load(&core_session.number))
 		return false;
+	own->busy = true;
+	seam_fence();
 	own->refused--;
 	core_lost(1);
+	seam_fence();
+	own->busy = false;
 	return true;
 }
+
+/* --- page.c --- */
+
+/* The thread has no chunk from here on. */
+CORE void core_page_drop(void);
+/*
+ * Sees that the thread has another page than the one in which a record of `size` bytes at `at` had
+ * no room. Returns false if its chunk has no more. Requires that the thread is busy.
+ */
+CORE bool core_page_turn(char *at, uint64_t size);
+/*
+ * In place of spur_trace_page(), for hooks: takes the place of a record, in *at, from another page
+ * of the thread's chunk. Returns false if that needs more, then spur_trace_page() is to be called
+ * with that place.
+ */
+CORE bool core_page_take(char **at, uint64_t size);
+
+/* --- thread.c --- */
 
 /* Has the file say what the thread has lost so far. Called with the lock. */
 CORE void core_thread_lost(struct core_thread *t);
@@ -345,12 +475,16 @@ CORE void core_rest_lost(void);
 CORE void core_threads_init(void);
 /* Ends the chunk of the calling thread, which stays mapped. Called with the lock. */
 CORE void core_thread_close(void);
+/* The calling thread runs that fiber from here on, also while the recording is switched off. */
+CORE void core_thread_fiber(uint64_t id);
 /*
  * In the child of fork(): no thread but this one, which has no chunk. The lock is free, and the
  * thread busy: what a signal handler records is lost until core_leave(), else it would go into the
  * parent's file.
  */
 CORE void core_threads_forget(void);
+/* The same of the thread: it gets no more room. */
+CORE void core_thread_abandon(void);
 
 /* --- keep.c: snapshots of rings --- */
 
@@ -379,6 +513,8 @@ CORE void core_keep_reset(void);
 
 /* Dumps at signals, a list of names with commas. Returns false at an unknown name. */
 CORE bool core_dump_at(const char *list);
+/* Switches the recording off, or on again, at signals; otherwise the same. */
+CORE bool core_switch_at(const char *list);
 
 /* --- hooks --- */
 
@@ -419,11 +555,6 @@ struct core_function {
 };
 CORE bool core_function(const struct core_function *f);
 
-/*
- * 1 while hooks are to record: a recording is under way and its control word does not say
- * otherwise. A hook that sees 1 for the last time may still store its record.
- */
-CORE_DATA uint32_t core_on;
 /*
  * Called in the child of fork(), when its own recording has begun; NULL: nothing. `why`: the errno
  * by which it has not; 0: it has, or is not to.

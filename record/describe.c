@@ -1,12 +1,10 @@
-/* Descriptors: what points, threads, modules and functions are called; and categories. */
+/* Descriptors: what points, threads, modules and functions are called. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "core.h"
 
 enum {
-	CATEGORIES = 256,
-	CATEGORY_LEN = 64,
 	/* Pages are used as descriptors come. Less where address space is limited. */
 	CATALOG = 16 << 20,
 	CATALOG_LEAST = 64 << 10,
@@ -14,23 +12,12 @@ enum {
 	DESCRIPTOR_MOST = SPB_PAGE - SPB_CHUNK_HEAD,
 	TEXT_MOST = 400, /* of names in descriptors */
 	STRING_HEAD = SPB_DESCRIPTOR_HEAD + 8 + 2, /* bytes before a string's text */
+	ARGUMENT_HEAD = 1 + 2, /* bytes before an argument's name */
+	TRACK_OTHER = 5, /* kind of a track: SPEC spur/track */
+	CHARACTER_MOST = 4, /* bytes of a character in UTF-8 */
 };
-
-struct category {
-	char name[CATEGORY_LEN];
-	bool wanted;
-	bool listed; /* by the session */
-};
-
-_Static_assert((int)CATEGORIES <= (int)SEAM_WORDS, "each category has a word");
 
 const uint32_t spur_trace_new = 1;
-
-static struct category categories[CATEGORIES];
-static unsigned ncategories;
-static bool all_wanted = true;
-static bool list_counts; /* what the session lists, not what is wanted */
-static char listed[CATEGORIES * CATEGORY_LEN];
 
 static char *catalog; /* descriptors in the form of the file */
 static size_t catalog_len, catalog_size;
@@ -63,16 +50,27 @@ static void put_bytes(struct descriptor *d, const void *p, size_t len)
 
 size_t core_text_cut(const char *s, size_t len, size_t most)
 {
+	size_t at = most;
+
 	if (len <= most)
 		return len;
-	for (len = most; len && (s[len] & 0xC0) == 0x80;)
-		len--;
-	return len;
+	while (at && most - at < CHARACTER_MOST - 1 && (s[at] & 0xC0) == 0x80)
+		at--;
+	/* Text that is not UTF-8 may have any number of such bytes. */
+	return (s[at] & 0xC0) == 0x80 ? most : at;
+}
+
+/* NULL: no text. */
+static void put_cut(struct descriptor *d, const char *s, size_t most)
+{
+	if (!s)
+		s = "";
+	put_bytes(d, s, core_text_cut(s, strlen(s), most));
 }
 
 static void put_text(struct descriptor *d, const char *s)
 {
-	put_bytes(d, s, core_text_cut(s, strlen(s), TEXT_MOST));
+	put_cut(d, s, TEXT_MOST);
 }
 
 static void descriptor_begin(struct descriptor *d, uint32_t type)
@@ -135,6 +133,22 @@ void core_describe_thread(void)
 	core_file_put(d.bytes, d.len);
 }
 
+bool core_describe_track(uint32_t thread, const char *name)
+{
+	struct descriptor d;
+
+	descriptor_begin(&d, SPB_TRACK);
+	put_number(&d, thread, 4);
+	put_number(&d, 0, 4); /* its parent is the process */
+	put_number(&d, TRACK_OTHER, 4);
+	put_number(&d, UINT64_MAX, 4); /* no CPU */
+	put_number(&d, seam_pid(), 8);
+	put_number(&d, UINT64_MAX, 8); /* no thread */
+	put_text(&d, name);
+	descriptor_end(&d);
+	return core_file_put(d.bytes, d.len);
+}
+
 void core_describe_name(uint32_t type, bool has_id, uint64_t id, const char *name)
 {
 	struct descriptor d;
@@ -149,104 +163,18 @@ void core_describe_name(uint32_t type, bool has_id, uint64_t id, const char *nam
 	core_leave();
 }
 
-/* --- categories and points --- */
+/* --- points --- */
 
-/* Points of the category test this word. */
-static uint32_t *category_word(const struct category *c)
-{
-	return &core_words[c - categories];
-}
-
-static void category_switch(const struct category *c)
-{
-	const uint32_t on = core_on && (list_counts ? c->listed : c->wanted);
-
-	if (!core_watching && *category_word(c) != on)
-		seam_store32(category_word(c), on);
-}
-
-static bool is_in_list(const char *name, const char *list)
-{
-	for (size_t len; *list; list += len + (list[len] == ',')) {
-		len = strcspn(list, ",");
-		if (strlen(name) == len && memcmp(name, list, len) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* The category of that name; the last one stands for all that have no place. */
-static struct category *category_get(const char *name)
-{
-	struct category *c;
-	unsigned i;
-
-	for (i = 0; i < ncategories; i++)
-		if (strncmp(categories[i].name, name, CATEGORY_LEN - 1) == 0)
-			return &categories[i];
-	c = &categories[i < CATEGORIES ? i : CATEGORIES - 1];
-	if (i == CATEGORIES)
-		return c;
-	ncategories++;
-	strncpy(c->name, name, CATEGORY_LEN - 1);
-	c->wanted = all_wanted;
-	c->listed = is_in_list(c->name, listed);
-	category_switch(c);
-	return c;
-}
-
-void core_categories_switch(void)
-{
-	for (unsigned i = 0; i < ncategories; i++)
-		category_switch(&categories[i]);
-}
-
-void core_categories_list(const char *list)
-{
-	list_counts = list;
-	strncpy(listed, list ? list : "", sizeof(listed) - 1);
-	for (unsigned i = 0; i < ncategories; i++)
-		categories[i].listed = is_in_list(categories[i].name, listed);
-}
-
-void core_categories_read(const char *list)
-{
-	char name[CATEGORY_LEN];
-
-	all_wanted = !list;
-	while (list && *list) {
-		const size_t len = strcspn(list, ",");
-
-		if (len && len < sizeof(name)) {
-			memcpy(name, list, len);
-			name[len] = '\0';
-			category_get(name)->wanted = true;
-		}
-		list += len + (list[len] == ',');
-	}
-}
-
-int spur_trace_enable(const char *category, bool on)
-{
-	struct category *c;
-
-	if (strlen(category) >= CATEGORY_LEN)
-		return ENAMETOOLONG;
-	if (!core_enter())
-		return EBUSY;
-	c = category_get(category);
-	c->wanted = on;
-	category_switch(c);
-	core_leave();
-	return 0;
-}
-
+/* Long names are cut so that all of them have room. */
 static void put_args(struct descriptor *d, const uint8_t *types, const char *const *names,
 		     unsigned n)
 {
+	const size_t room = sizeof(d->bytes) - SPB_WORD - d->len;
+	const size_t each = n ? room / n - ARGUMENT_HEAD : 0;
+
 	for (unsigned i = 0; i < n; i++) {
 		put_number(d, types[i], 1);
-		put_text(d, names[i]);
+		put_cut(d, names[i], each < TEXT_MOST ? each : TEXT_MOST);
 	}
 }
 
@@ -269,29 +197,34 @@ static uint32_t site_describe(const struct spur_trace_site *site, const char *na
 	return catalog_put(&d) ? ++nsites : 0;
 }
 
+uint32_t core_describe_site(const struct spur_trace_site *site)
+{
+	return site_describe(site, site->name, strlen(site->name));
+}
+
 uint32_t spur_trace_register(struct spur_trace_site *site)
 {
 	const uint64_t events = site->kind == SPB_SITE_SPAN ? 2 : 1; /* a span has an end too */
 	uint32_t number = 0;
-	struct category *c;
+	uint32_t *on;
 
 	if (!core_enter()) {
 		core_lost(events);
 		return 0;
 	}
-	c = category_get(site->category);
+	on = core_category_word(site->category);
 	if (core_watching)
 		core_system_join();
 	/* A program that does not record describes nothing while it looks out for a session. */
 	if (!site->number && !core_watching) {
-		number = site_describe(site, site->name, strlen(site->name));
+		number = core_describe_site(site);
 		if (number)
 			seam_store32(&site->number, number);
 		number = 0;
 	}
 	if (site->number || core_watching)
-		seam_store_pointer(&site->on, category_word(c));
-	if (!core_watching && *category_word(c)) {
+		seam_store_pointer(&site->on, on);
+	if (!core_watching && *on) {
 		number = site->number;
 		if (!number)
 			core_file_lost(events);

@@ -1,7 +1,9 @@
 /*
- * Dumps: a copy of the recording as it is, made while threads go on, also from signal handlers.
+ * Dumps: a copy of the recording as it is, made while threads go on, also from signal handlers. And
+ * the library's own handlers: at some signals it dumps, at others it switches the recording.
  *
- * INVARIANT: nothing here takes the lock, uses the heap, or changes errno.
+ * INVARIANT: nothing here takes the lock, uses the heap, or changes errno. Signal handlers may have
+ * little stack, so what is large is in memory that is mapped for the purpose.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -251,7 +253,6 @@ static int file_copy(int to)
 	int why = d.from < 0 ? -d.from : 0;
 
 	d.until = seam_load(core_session.head + SPB_TAKEN_AT);
-	/* Signal handlers may have little stack. */
 	if (!why) {
 		d.first = seam_reserve((size_t)2 * SPB_PAGE);
 		d.then = d.first + PAGE_WORDS;
@@ -263,14 +264,30 @@ static int file_copy(int to)
 	return why ? why : head_copy(to, core_session.head);
 }
 
+/* The same into a new file of that directory. */
+static int file_copy_into(const char *path)
+{
+	char *const name = seam_reserve(CORE_FILE_PATH);
+	const int to = name ? core_file_create(path, name) : -1;
+	int why = name ? errno : ENOMEM;
+
+	if (to >= 0) {
+		why = file_copy(to);
+		seam_close(to);
+	}
+	if (name)
+		seam_unmap(name, CORE_FILE_PATH);
+	return why;
+}
+
 int spur_trace_dump(const char *path)
 {
 	const int kept = errno;
-	char name[CORE_FILE_PATH];
-	int why, fd;
+	int why;
 
 	if (strlen(path) >= CORE_PATH)
 		return ENAMETOOLONG;
+	core_look_orphan();
 	seam_add32(&core_users, 1);
 	seam_fence_threads();
 	if (!seam_load(&core_session.number)) {
@@ -278,12 +295,8 @@ int spur_trace_dump(const char *path)
 		return ENODATA;
 	}
 	why = (int)-seam_make_dir(path, CORE_DIR_MODE);
-	if (!why || why == EEXIST) {
-		fd = core_file_create(path, name);
-		why = fd < 0 ? errno : file_copy(fd);
-		if (fd >= 0)
-			seam_close(fd);
-	}
+	if (!why || why == EEXIST)
+		why = file_copy_into(path);
 	seam_add32(&core_users, UINT32_MAX);
 	errno = kept;
 	return why;
@@ -294,9 +307,12 @@ int spur_trace_dump(const char *path)
 /* Dumps into the first of NAME.1, NAME.2, ... that does not exist. */
 static void dump_beside(void)
 {
-	char path[CORE_PATH + 32];
+	enum { ROOM = CORE_PATH + 32 };
+	char *const path = seam_reserve(ROOM);
 	size_t len = strlen(core_directory);
 
+	if (!path)
+		return;
 	while (len > 1 && core_directory[len - 1] == '/')
 		len--;
 	memcpy(path, core_directory, len);
@@ -306,8 +322,9 @@ static void dump_beside(void)
 		if (seam_make_dir(path, CORE_DIR_MODE) == -EEXIST)
 			continue;
 		spur_trace_dump(path);
-		return;
+		break;
 	}
+	seam_unmap(path, ROOM);
 }
 
 static bool is_crash(int signo)
@@ -316,25 +333,47 @@ static bool is_crash(int signo)
 	       signo == SIGILL;
 }
 
-/* Dumps, then does what would have been done without it. */
-static void on_signal(int signo, siginfo_t *info, void *context)
+/* Signals that have no purpose but what a program makes of them do not end it. */
+static bool ends_program(int signo)
+{
+	return signo != SIGUSR1 && signo != SIGUSR2;
+}
+
+/* Does what would have been done without the library's handler. */
+static void go_on(int signo, siginfo_t *info, void *context)
 {
 	const struct sigaction *const old = &before[signo];
+
+	if (old->sa_flags & SA_SIGINFO) {
+		old->sa_sigaction(signo, info, context);
+	} else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+		old->sa_handler(signo);
+	} else if (is_crash(signo) || (old->sa_handler == SIG_DFL && ends_program(signo))) {
+		/* A fault comes again when this returns; what was sent is sent again. */
+		sigaction(signo, old, NULL);
+		if (info->si_code <= 0 || !is_crash(signo))
+			raise(signo);
+	}
+}
+
+static void on_dump(int signo, siginfo_t *info, void *context)
+{
 	const int kept = errno;
 
 	if (seam_load(&core_session.number))
 		dump_beside();
 	errno = kept;
-	if (old->sa_flags & SA_SIGINFO) {
-		old->sa_sigaction(signo, info, context);
-	} else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
-		old->sa_handler(signo);
-	} else if (is_crash(signo)) {
-		/* A fault comes again when this returns; what was sent is sent again. */
-		sigaction(signo, old, NULL);
-		if (info->si_code <= 0)
-			raise(signo);
-	}
+	go_on(signo, info, context);
+	errno = kept;
+}
+
+static void on_switch(int signo, siginfo_t *info, void *context)
+{
+	const int kept = errno;
+
+	core_record_other();
+	errno = kept;
+	go_on(signo, info, context);
 	errno = kept;
 }
 
@@ -359,12 +398,13 @@ static int signal_number(const char *name, size_t len)
 	return 0;
 }
 
-bool core_dump_at(const char *list)
+/* Sets the handler of the signals in a list. Returns false at an unknown name. */
+static bool handle(const char *list, void (*handler)(int, siginfo_t *, void *))
 {
 	struct sigaction action;
 
 	memset(&action, 0, sizeof(action));
-	action.sa_sigaction = on_signal;
+	action.sa_sigaction = handler;
 	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
 	for (const char *p = list; *p;) {
 		const size_t len = strcspn(p, ",");
@@ -376,4 +416,14 @@ bool core_dump_at(const char *list)
 		p += len + (p[len] == ',');
 	}
 	return true;
+}
+
+bool core_dump_at(const char *list)
+{
+	return handle(list, on_dump);
+}
+
+bool core_switch_at(const char *list)
+{
+	return handle(list, on_switch);
 }

@@ -12,6 +12,7 @@ enum {
 
 CORE_HERE struct core_session core_session = { .fd = -1 };
 CORE_HERE uint32_t core_users;
+CORE_HERE bool core_abandoned;
 CORE_HERE uint32_t core_refused;
 CORE_HERE char core_directory[CORE_PATH];
 CORE_HERE struct spur_trace_options core_options;
@@ -144,7 +145,7 @@ struct core_chunk core_chunk_take(bool unlocked, bool touch)
 	return c;
 }
 
-void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64_t lost)
+void core_chunk_open(char *p, struct core_moment opened, uint32_t thread)
 {
 	const uint32_t magic = SPB_CHUNK_MAGIC;
 	const uint16_t kinds[] = { thread ? SPB_CHUNK_RECORDS : SPB_CHUNK_DESCRIPTORS, SPB_OPEN };
@@ -156,7 +157,6 @@ void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64
 		const uint32_t ids[] = { seam_tid(), thread };
 
 		seam_copy(p + SPB_TID_AT, ids, sizeof(ids));
-		seam_copy(p + SPB_CHUNK_LOST_AT, &lost, sizeof(lost));
 	}
 	seam_store(core_session.head + SPB_TAKEN_AT, ++core_session.sequence);
 	seam_store(p + SPB_SEQUENCE_AT, core_session.sequence);
@@ -166,10 +166,11 @@ void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64
 
 void core_chunk_close(char *p)
 {
+	const struct core_moment closed = core_clock_moment();
 	const uint16_t state = SPB_FULL;
 
-	seam_store(p + SPB_CLOSE_AT + 8, seam_clock(CLOCK_MONOTONIC));
-	seam_store(p + SPB_CLOSE_AT, core_clock_ticks());
+	seam_store(p + SPB_CLOSE_AT + 8, closed.mono);
+	seam_store(p + SPB_CLOSE_AT, closed.ticks);
 	seam_copy(p + SPB_STATE_AT, &state, sizeof(state));
 }
 
@@ -246,19 +247,23 @@ char *core_chunk_again(uint32_t number)
 	return p;
 }
 
-void core_chunk_trim(uint32_t number, size_t used)
+void core_chunk_punch(uint32_t number, size_t used)
 {
 	const size_t pages = (used + SPB_PAGE - 1) / SPB_PAGE * SPB_PAGE;
-	int fd;
+	const int fd = core_file_open();
 
-	if (pages >= SPB_CHUNK_SIZE)
-		return;
-	seam_add32(&core_users, 1);
-	core_unlock();
-	fd = core_file_open();
 	if (fd >= 0)
 		seam_punch(fd, chunk_offset(number) + pages, SPB_CHUNK_SIZE - pages);
 	core_file_close(fd);
+}
+
+void core_chunk_trim(uint32_t number, size_t used)
+{
+	if (used > SPB_CHUNK_SIZE - SPB_PAGE)
+		return;
+	seam_add32(&core_users, 1);
+	core_unlock();
+	core_chunk_punch(number, used);
 	seam_add32(&core_users, UINT32_MAX);
 	core_lock();
 }
@@ -281,7 +286,7 @@ bool core_file_put(const char *d, uint32_t size)
 			core_chunk_close(s->chunk_end - SPB_CHUNK_SIZE);
 			seam_unmap(s->chunk_end - SPB_CHUNK_SIZE, SPB_CHUNK_SIZE);
 		}
-		core_chunk_open(p, core_clock_moment(), 0, 0);
+		core_chunk_open(p, core_clock_moment(), 0);
 		s->page = p + SPB_CHUNK_HEAD;
 		s->page_end = p + SPB_PAGE;
 		s->chunk_end = p + SPB_CHUNK_SIZE;
@@ -294,10 +299,8 @@ bool core_file_put(const char *d, uint32_t size)
 
 void core_file_lost(uint64_t n)
 {
-	uint8_t *const lost = core_session.head + SPB_LOST_AT;
-
 	if (core_session.number)
-		seam_store(lost, seam_load(lost) + n);
+		seam_add((uint64_t *)(void *)(core_session.head + SPB_LOST_AT), n);
 }
 
 /* --- the header --- */
@@ -383,7 +386,7 @@ static void head_fill(uint8_t *h)
 	const uint64_t hz = core_clock_hz();
 	const uint32_t words[] = { SPB_CHUNK_SIZE, (uint32_t)core_options.mode, seam_pid(),
 				   seam_parent() };
-	const uint32_t clock[] = { spur_trace_tsc ? SPB_CLOCK_TSC : SPB_CLOCK_MONOTONIC,
+	const uint32_t clock[] = { spur_trace_tsc[0] ? SPB_CLOCK_TSC : SPB_CLOCK_MONOTONIC,
 				   SPB_CONTROL_ON };
 
 	seam_copy(h + SPB_CHUNK_SIZE_AT, words, sizeof(words));
@@ -391,38 +394,59 @@ static void head_fill(uint8_t *h)
 	/* SPEC spur/control: on at first. */
 	seam_copy(h + SPB_CLOCK_AT, clock, sizeof(clock));
 	seam_copy(h + SPB_HZ_AT, &hz, sizeof(hz));
+	core_clock_learns = !hz;
 	seam_copy(h + SPB_BEGIN_AT, &begin, sizeof(begin));
 	boot_read(h + SPB_BOOT_AT);
 	if (seam_readlink("/proc/self/exe", (char *)h + SPB_PROGRAM_AT,
 			  SPB_ARGUMENTS_AT - SPB_PROGRAM_AT - 1) < 0)
 		h[SPB_PROGRAM_AT] = 0;
 	core_file_read("/proc/self/cmdline", (char *)h + SPB_ARGUMENTS_AT,
-		       SPB_HEADER - SPB_ARGUMENTS_AT);
+		       SPB_LIST_AT - SPB_ARGUMENTS_AT);
 	seam_store(h, SPB_MAGIC);
 }
 
 /* --- begin and end --- */
 
+/* Has the header say whether something is off. */
+static void listening_say(bool limited)
+{
+	uint32_t *const word = (uint32_t *)(void *)(core_session.head + SPB_LISTENING_AT);
+
+	if (!(seam_load32(word) & SPB_LIMITED) == limited)
+		seam_set32(word, SPB_LIMITED, limited);
+}
+
 void core_switch(void)
 {
 	const uint8_t *const control = core_session.head + SPB_CONTROL_AT;
 	const uint32_t on = core_session.number && seam_load32(control) & SPB_CONTROL_ON ? 1 : 0;
+	const bool has_list = core_session.number && core_told_look();
+	const bool limited = core_session.number && (!on || core_categories_limited());
 
 	if (on != core_on)
 		seam_store32(&core_on, on);
 	core_categories_switch();
-	if (!on && core_session.number)
-		core_helper_start();
+	if (has_list)
+		core_told_answer();
+	if (core_session.number)
+		listening_say(limited);
+	/* What is off never comes here, so only a thread that listens can switch it on. */
+	if (limited)
+		core_helper_start(false);
 }
 
-void core_record(bool on)
+/* `other`: off if the recording is on, and on if it is off; else as `on` says. */
+static void record_set(bool other, bool on)
 {
 	uint32_t *control;
 
+	core_look_orphan();
 	seam_add32(&core_users, 1);
 	seam_fence_threads();
 	if (seam_load(&core_session.number)) {
 		control = (uint32_t *)(void *)(core_session.head + SPB_CONTROL_AT);
+		if (other)
+			on = !(seam_load32(control) & SPB_CONTROL_ON);
 		seam_set32(control, SPB_CONTROL_ON, on);
 		seam_wake(control, INT32_MAX);
 	}
@@ -431,6 +455,16 @@ void core_record(bool on)
 		return;
 	core_switch();
 	core_leave();
+}
+
+void core_record(bool on)
+{
+	record_set(false, on);
+}
+
+void core_record_other(void)
+{
+	record_set(true, false);
 }
 
 /* How much the recording may take. */
@@ -488,6 +522,8 @@ int core_session_begin(void)
 	limits_set(s);
 	core_keep_reset();
 	head_fill(h);
+	seam_fence_threads();
+	core_told_begin();
 	seam_store(&s->number, ++sessions);
 	core_system_unwatch();
 	if (!core_catalog_copy()) {
@@ -521,6 +557,7 @@ static struct core_pair session_complete(void)
 	for (struct core_thread *t = core_threads; t; t = t->next)
 		seam_store_pointer(&t->here->end, NULL);
 	users_wait();
+	core_told_end();
 	if (s->chunk_end) {
 		core_chunk_close(s->chunk_end - SPB_CHUNK_SIZE);
 		seam_unmap(s->chunk_end - SPB_CHUNK_SIZE, SPB_CHUNK_SIZE);
@@ -558,6 +595,27 @@ void core_session_end(void)
 	const struct core_pair end = session_complete();
 
 	session_forget(&end, core_helper_stop());
+}
+
+void core_session_abandon(void)
+{
+	core_abandoned = true;
+	if (!core_session.number)
+		return;
+	seam_detach(core_session.head, SPB_HEADER);
+	seam_store(&core_session.number, 0);
+	core_switch();
+}
+
+void core_session_regain(void)
+{
+	core_helper_forget();
+	core_users = 0;
+	if (core_session.fd >= 0 && core_file_is_open())
+		seam_close(core_session.fd);
+	session_set(&(struct core_session){ .fd = -1 });
+	core_system_watch();
+	core_abandoned = false;
 }
 
 void core_session_end_by_helper(void)

@@ -1,7 +1,8 @@
 /*
  * The helper: a thread that has chunks ready before threads need them, unmaps those that they are
- * done with, and watches the header's control word. It starts when a process has filled a chunk, so
- * that short processes do without. Where it cannot run, or is late, threads do its work themselves.
+ * done with, and watches what other processes switch in the header. It starts when a process has
+ * filled a chunk, has recorded for a second or has something switched off, so that short processes
+ * do without. Where it cannot run, or is late, threads do its work themselves.
  *
  * INVARIANT: the helper never waits for another thread, holds the lock without calling the system,
  * and uses no thread-local memory. A thread that ends the recording has the lock and waits for it.
@@ -13,7 +14,8 @@
 
 enum {
 	SLOTS = 32,
-	READY_FIRST = 2, /* chunks that are kept ready until one is missing */
+	READY_FIRST = 2, /* chunks that are kept ready at first */
+	READY_OFTEN = 8, /* where many are used; more if one is missing */
 	DROPS = 64,
 	PENDING = 32, /* incomplete chunks that wait for their last record */
 	WAIT_MS = 1000,
@@ -159,14 +161,17 @@ static bool session_end(void)
 
 void core_helper_run(void)
 {
+	const uint8_t *const head = (const uint8_t *)helper.control - SPB_CONTROL_AT;
+
 	for (;;) {
 		/* In this order: what stops the helper changes both, so that no wait is late. */
 		const uint32_t seen = seam_load32(helper.control);
 
 		if (seam_load32(&helper.stop))
 			return;
-		/* SPEC spur/control: another process switches the recording off and on. */
-		if ((seen & SPB_CONTROL_ON) != seam_load32(&core_on) && !control_follow()) {
+		/* SPEC spur/control, spur/list: another process switches something off or on. */
+		if (((seen & SPB_CONTROL_ON) != seam_load32(&core_on) || core_is_told(head)) &&
+		    !control_follow()) {
 			seam_wait(helper.control, seen, RETRY_MS);
 			continue;
 		}
@@ -191,15 +196,28 @@ void core_helper_run(void)
 	}
 }
 
-void core_helper_start(void)
+/* From here on the helper has chunks ready. */
+static void helper_supply(void)
+{
+	if (helper.want || !seam_load32(&helper.id) || helper.stop)
+		return;
+	seam_store32(&helper.want, READY_FIRST);
+	helper_wake();
+}
+
+void core_helper_start(bool supplies)
 {
 	/*
-	 * The last chunk of a oneshot must not be on its way while a thread finds no room. In a
-	 * session, a oneshot has a helper that looks for its end only.
+	 * The last chunk of a oneshot must not be on its way while a thread finds no room. A
+	 * oneshot may have a helper that looks for the end of a session, and for what other
+	 * processes switch.
 	 */
-	const bool makes_chunks = core_options.mode != SPUR_TRACE_ONESHOT;
+	const bool makes_chunks = supplies && core_options.mode != SPUR_TRACE_ONESHOT;
 
-	if (helper.tried || core_helper_unwanted || !(makes_chunks || core_system_joined()))
+	if (helper.tried && makes_chunks)
+		helper_supply();
+	if (helper.tried || core_helper_unwanted ||
+	    (supplies && !makes_chunks && !core_system_joined()))
 		return;
 	if (helper.retired) {
 		/* Else its thread is about to end: the next chunk starts another one. */
@@ -214,8 +232,11 @@ void core_helper_start(void)
 	seam_protect(helper.memory, GUARD);
 	helper.control = (uint32_t *)(void *)(core_session.head + SPB_CONTROL_AT);
 	helper.want = makes_chunks ? READY_FIRST : 0;
-	if (seam_thread(core_helper_run, helper.memory + GUARD, &helper.id))
+	if (seam_thread(core_helper_run, helper.memory + GUARD, &helper.id)) {
+		seam_set32(helper.control + (SPB_LISTENING_AT - SPB_CONTROL_AT) / 4, SPB_LISTENS,
+			   true);
 		return;
+	}
 	helper.id = 0;
 	seam_unmap(helper.memory, GUARD + SEAM_THREAD_SIZE);
 	helper.memory = NULL;
@@ -272,6 +293,17 @@ void core_helper_forget(void)
 	memset(&helper, 0, sizeof(helper));
 }
 
+/*
+ * Returns true if half of the wanted chunks are ready: then the helper is not woken, since that
+ * takes a thread as long as a thousand events.
+ */
+static bool is_stocked(void)
+{
+	const uint32_t half = helper.want / 2;
+
+	return half >= READY_FIRST && seam_load32(&helper.slots[(helper.head + half) % SLOTS].full);
+}
+
 char *core_helper_chunk(uint32_t *number)
 {
 	struct slot *const s = &helper.slots[helper.head % SLOTS];
@@ -289,7 +321,11 @@ char *core_helper_chunk(uint32_t *number)
 	*number = s->number;
 	seam_store32(&s->full, 0);
 	seam_store32(&helper.head, helper.head + 1);
-	helper_wake();
+	/* A process has no more chunks made ahead than it has used. */
+	if (helper.want < READY_OFTEN && helper.head >= 2 * helper.want)
+		seam_store32(&helper.want, 2 * helper.want);
+	if (!is_stocked())
+		helper_wake();
 	return p;
 }
 

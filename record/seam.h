@@ -16,6 +16,8 @@
 enum { SEAM_STRINGS = 1 << 16 };
 /* Words that points test: a page of them. */
 enum { SEAM_WORDS = 1024 };
+/* Words of a page that child processes find empty. */
+enum { SEAM_GUARD = 1024 };
 /* Events that a thread without a chunk loses before it looks for one again. */
 enum { SEAM_LOOK_AGAIN = 64 };
 /* The disk is not asked for room for that long after it had none. */
@@ -264,6 +266,16 @@ static inline void *seam_memory(void *at, size_t size, int flags)
 				     MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0));
 }
 
+/*
+ * Has the `size` bytes at `p`, whole pages, be zero now and in each child process. Returns false if
+ * the system cannot.
+ */
+static inline bool seam_guard(void *p, size_t size)
+{
+	return seam_memory(p, size, MAP_FIXED) &&
+	       !seam_call(SYS_madvise, (long)p, (long)size, 18, 0, 0, 0); /* MADV_WIPEONFORK */
+}
+
 /* Private memory of zeros, which takes room only where it is used. Returns NULL if it fails. */
 static inline void *seam_reserve(size_t size)
 {
@@ -384,6 +396,12 @@ static inline void seam_replace(void *p, size_t size, uint32_t value)
 					  MREMAP_MAYMOVE | MREMAP_FIXED, (long)p, 0)))
 		seam_call(SYS_mmap, (long)p, (long)size, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+/* Has `size` bytes at `p` be private, and zero. */
+static inline void seam_detach(void *p, size_t size)
+{
+	seam_memory(p, size, MAP_FIXED | MAP_NORESERVE);
 }
 
 /* Whether another process has a lock that keeps this one from being taken. */

@@ -224,7 +224,7 @@ bool core_system_join(void)
 		if (core_session_begin())
 			session_refuse(b.number);
 		else
-			core_helper_start();
+			core_helper_start(true);
 	}
 	errno = kept;
 	return core_session.number;

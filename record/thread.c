@@ -41,6 +41,7 @@ void core_unlock(void)
 
 bool core_enter(void)
 {
+	core_look_orphan();
 	if (core_own.busy)
 		return false;
 	core_own.busy = true;
@@ -124,14 +125,6 @@ static void thread_list(void)
 	own->listed = true;
 }
 
-/* The thread has no chunk from here on. */
-static void thread_drop(void)
-{
-	seam_set_pointer(&spur_trace_here.end, NULL);
-	spur_trace_here.at = NULL;
-	core_own.chunk = core_own.chunk_end = NULL;
-}
-
 /* Unmaps those that were kept and are complete now. */
 static void kept_look(void)
 {
@@ -154,6 +147,9 @@ static void chunk_keep(struct core_left l)
 {
 	struct core_left *slot;
 
+	if (l.chunk == core_own.counts)
+		seam_set_pointer(&core_own.counts, NULL);
+	seam_fence();
 	if (core_helper_unmap(l))
 		return;
 	if (core_chunk_complete(l)) {
@@ -382,8 +378,9 @@ static struct core_chunk ring_chunk(bool touch)
 /* --- chunks and pages --- */
 
 /*
- * The thread is done with its chunk. `at`: the place of an event that finds no room in it. Records
- * that a signal handler has interrupted are before that, as they were reserved before.
+ * The thread is done with its chunk, in which it counts what it loses until it has another one.
+ * `at`: the place of an event that finds no room in it. Records that a signal handler has
+ * interrupted are before that, as they were reserved before.
  */
 static void chunk_leave(const char *at)
 {
@@ -397,6 +394,18 @@ static void chunk_leave(const char *at)
 	if (core_own.ring)
 		core_own.last = l;
 	else
+		core_own.left = l;
+}
+
+/* What the thread loses from here on is counted in that chunk; NULL: in none. */
+static void counts_move(char *chunk)
+{
+	const struct core_left l = core_own.left;
+
+	seam_set_pointer(&core_own.counts, chunk);
+	seam_fence();
+	core_own.left.chunk = NULL;
+	if (l.chunk)
 		chunk_keep(l);
 }
 
@@ -423,19 +432,19 @@ static bool thread_chunk(struct core_moment opened, const char *at)
 	struct core_thread *const own = &core_own;
 	const bool first = own->session != core_session.number;
 	struct core_chunk c;
-	uint64_t lost;
 
 	if (own->chunk) {
 		core_chunk_close(own->chunk);
 		chunk_leave(at);
 		if (core_session.number)
-			core_helper_start();
+			core_helper_start(true);
 	}
 	core_switch();
 	if (!core_on)
 		return false;
 	thread_list();
 	if (first) {
+		counts_move(NULL);
 		kept_look();
 		ring_drop(false);
 		own->session = core_session.number;
@@ -449,10 +458,10 @@ static bool thread_chunk(struct core_moment opened, const char *at)
 		own->refused = SEAM_LOOK_AGAIN;
 		return false;
 	}
-	lost = seam_load(&own->lost);
-	core_chunk_open(c.p, opened, own->number, lost);
+	core_chunk_open(c.p, opened, own->number);
 	seam_fence();
-	seam_add(&own->lost, 0 - lost);
+	counts_move(c.p);
+	core_thread_lost(own);
 	own->chunk = c.p;
 	own->chunk_end = c.p + SPB_CHUNK_SIZE;
 	own->chunk_number = c.number;
@@ -488,58 +497,10 @@ static void chunk_enter(void)
 }
 
 /*
- * Fills the rest of a page, in which an event of that size had no room, with PAD records: so a word
- * of zero in a page that was left is always a record that is not complete. The event had moved the
- * place beyond the page, so nothing else gets these bytes, even if a signal handler has taken
- * another page since.
+ * Moves on to the next chunk, for a record at `at`, which stands for that number of events. Returns
+ * false if no more can be stored.
  */
-static void page_fill(char *at, uint64_t size)
-{
-	const char *const end = seam_load_pointer(&spur_trace_here.end);
-	const uint64_t off = (uint64_t)(at - core_own.chunk);
-	uint64_t left;
-
-	/* If a handler went on to another chunk, or moved the place beyond the page before. */
-	if (!end || !core_own.chunk || off >= SPB_CHUNK_SIZE || at >= end ||
-	    off % SPB_PAGE + size <= SPB_PAGE)
-		return;
-	left = (SPB_PAGE - off % SPB_PAGE) / SPB_WORD;
-	while (left) {
-		const uint64_t words = left > SPB_LENGTH_FAR ? SPB_LENGTH_FAR - 1 : left - 1;
-
-		/* Each is whole by one store. */
-		spur_trace_commit(at, SPB_PAD, (uint32_t)words, 0, 0);
-		at += SPB_WORD + words * SPB_WORD;
-		left -= 1 + words;
-	}
-}
-
-/*
- * Moves on to the next page of the chunk. Returns false at the chunk's end. A recording that ends
- * meanwhile takes the page away, before or after it is here.
- */
-static bool page_next(void)
-{
-	char *const end = seam_load_pointer(&spur_trace_here.end);
-
-	/* Until `end` is set again, a signal handler finds no room, and counts what it loses. */
-	seam_set_pointer(&spur_trace_here.end, NULL);
-	seam_fence();
-	if (!core_own.chunk || !end || end == core_own.chunk_end ||
-	    core_own.session != seam_load(&core_session.number))
-		return false;
-	spur_trace_here.at = end;
-	seam_fence();
-	seam_store_pointer(&spur_trace_here.end, end + SPB_PAGE);
-	seam_fence_threads();
-	if (core_own.session == seam_load(&core_session.number))
-		return true;
-	seam_set_pointer(&spur_trace_here.end, NULL);
-	return false;
-}
-
-/* Moves on to the next chunk, for an event at `at`. Returns false if no more can be stored. */
-static bool chunk_next(const char *at)
+static bool chunk_next(const char *at, uint64_t events)
 {
 	/* What follows may take long, and the record that waits has a time from before. */
 	const struct core_moment opened = core_clock_moment();
@@ -555,24 +516,43 @@ static bool chunk_next(const char *at)
 	} else if (core_watching) {
 		core_system_join();
 	}
-	if (core_own.session != core_session.number)
+	if (core_own.session != core_session.number) {
 		chunk_leave(at);
+		counts_move(NULL);
+	}
 	good = thread_chunk(opened, at);
 	if (good) {
 		chunk_enter();
 	} else {
-		thread_drop();
-		core_file_lost(1);
+		core_page_drop();
+		if (events && core_session.number)
+			core_lost(events);
 		core_thread_lost(&core_own);
 	}
 	core_unlock();
 	return good;
 }
 
+/*
+ * Takes another page for a record that has moved the place to `at + size`, and stands for that
+ * number of events. Returns false if none is to be had.
+ */
+static bool page_take(char *at, uint64_t size, uint64_t events)
+{
+	bool good;
+
+	core_own.busy = true;
+	seam_fence();
+	good = core_page_turn(at, size) || chunk_next(at, events);
+	if (core_abandoned)
+		core_page_drop();
+	seam_fence();
+	core_own.busy = false;
+	return good && !core_abandoned;
+}
+
 char *spur_trace_page(char *at, uint64_t size)
 {
-	bool good = true;
-
 	/*
 	 * Takes nothing back: a handler may have set the place anew since this event moved it. It
 	 * is not used before that happens again.
@@ -585,30 +565,70 @@ char *spur_trace_page(char *at, uint64_t size)
 		core_lost(1);
 		return NULL;
 	}
+	return page_take(at, size, 1) ? spur_trace_reserve(size) : NULL;
+}
+
+/*
+ * Stores a record that is no event in the thread's chunk, or in the next one. Nothing is lost if
+ * there is no room: the thread's next chunk says its time and its fiber at its begin.
+ */
+static void bookkeeping_add(uint32_t kind, uint64_t ticks, uint64_t payload)
+{
+	const uint64_t size = 2 * SPB_WORD;
+	char *p, *end;
+
+	do {
+		/* The order of spur_trace_reserve(). */
+		end = seam_load_pointer(&spur_trace_here.end);
+		if (!end)
+			return;
+		p = spur_trace_add(size);
+		if ((uint64_t)(end - p) - size <= SPB_PAGE - size) {
+			bookkeeping(p, kind, ticks, payload);
+			return;
+		}
+	} while (page_take(p, size, 0));
+}
+
+/*
+ * What other processes switch is the helper's to see. One that runs for this long has it; where it
+ * cannot run, threads look here. An event has its time already, so that it does not wait for the
+ * lock: if that is taken, the next event looks.
+ */
+static void switches_look(void)
+{
+	if (core_own.session != seam_load(&core_session.number))
+		return;
 	core_own.busy = true;
 	seam_fence();
-	page_fill(at, size);
-	/* Else a signal handler was faster, and there is a new page already. */
-	if (spur_trace_here.at == at + size || !seam_load_pointer(&spur_trace_here.end))
-		good = page_next() || chunk_next(at);
-	seam_fence();
-	core_own.busy = false;
-	return good ? spur_trace_reserve(size) : NULL;
+	if (!core_lock_try()) {
+		spur_trace_here.sync = 0;
+		seam_fence();
+		core_own.busy = false;
+		return;
+	}
+	if (core_session.number && core_own.session == core_session.number) {
+		core_switch();
+		core_helper_start(false);
+	}
+	core_leave();
 }
 
 void spur_trace_sync(uint64_t ticks)
 {
-	char *p;
-
 	if (core_own.busy)
 		return;
 	spur_trace_here.sync = ticks + ((uint64_t)1 << CORE_SYNC_TICKS_LOG);
-	if (!core_own.chunk)
-		return;
-	p = spur_trace_reserve(2 * SPB_WORD);
-	if (!p)
-		return;
-	bookkeeping(p, SPB_TIME, ticks, ticks);
+	bookkeeping_add(SPB_TIME, ticks, ticks);
+	core_clock_learn();
+	switches_look();
+}
+
+void core_thread_fiber(uint64_t id)
+{
+	core_own.fiber = id;
+	if (!core_own.busy)
+		bookkeeping_add(SPB_FIBER, spur_trace_clock(), id);
 }
 
 void core_thread_close(void)
@@ -620,7 +640,8 @@ void core_thread_close(void)
 	seam_fence();
 	core_chunk_close(core_own.chunk);
 	chunk_leave(spur_trace_here.at);
-	thread_drop();
+	counts_move(NULL);
+	core_page_drop();
 }
 
 /* A thread ends: its chunk has its last record, and no need of the pages behind. */
@@ -635,8 +656,9 @@ static void thread_end(void *p)
 	end = seam_load_pointer(&spur_trace_here.end);
 	chunk = own->chunk;
 	/* From here on a signal handler finds no room, so that the chunk can be unmapped. */
-	thread_drop();
+	core_page_drop();
 	seam_fence();
+	counts_move(NULL);
 	if (chunk)
 		core_chunk_close(chunk);
 	if (chunk && !own->ring)
@@ -669,11 +691,16 @@ void core_threads_forget(void)
 
 	own->busy = true;
 	seam_fence();
+	/* A handler forks in the middle of an event: the rest of that goes nowhere. */
+	if (own->chunk)
+		seam_detach(own->chunk, SPB_CHUNK_SIZE);
 	seam_store32(&lock, LOCK_FREE);
 	core_threads = NULL;
 	own->listed = false;
 	own->session = 0;
 	own->refused = 0;
+	own->counts = NULL;
+	own->left.chunk = NULL;
 	own->lost = 0;
 	core_unlisted_lost = 0;
 	memset(own->kept, 0, sizeof(own->kept));
@@ -684,7 +711,23 @@ void core_threads_forget(void)
 	own->old = NULL;
 	own->nold = own->old_size = own->old_at = 0;
 	own->kept_last = own->asked = 0;
-	thread_drop();
+	core_page_drop();
+}
+
+void core_thread_abandon(void)
+{
+	struct core_thread *const own = &core_own;
+
+	own->forks = 0;
+	core_threads = NULL;
+	own->listed = false;
+	if (own->chunk)
+		seam_detach(own->chunk, SPB_CHUNK_SIZE);
+	if (own->counts && own->counts != own->chunk)
+		seam_detach(own->counts, SPB_CHUNK_SIZE);
+	seam_set_pointer(&spur_trace_here.end, NULL);
+	/* Whether the interrupted code has it or waits for it: no one else does. */
+	seam_store32(&lock, LOCK_FREE);
 }
 
 void core_threads_init(void)

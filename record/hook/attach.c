@@ -67,13 +67,20 @@ static bool changes_begin(void)
 
 static const char *const replaced[] = {
 	"dlopen", "dlsym", "dlclose", "makecontext", "longjmp", "_longjmp", "siglongjmp",
-	"__longjmp_chk", "backtrace", "_Unwind_Backtrace", "_dl_find_object", "__cxa_begin_catch",
-	"mcount", "_mcount", "__fentry__", "__cyg_profile_func_enter", "__cyg_profile_func_exit"
+	"__longjmp_chk", "backtrace", "_Unwind_Backtrace", "__cxa_begin_catch",
+	"__gxx_personality_v0", "__gcc_personality_v0", "mcount", "_mcount", "__fentry__",
+	"__cyg_profile_func_enter", "__cyg_profile_func_exit"
 };
 
 enum { REPLACED = sizeof(replaced) / sizeof(replaced[0]) };
 
-static uint64_t ours[REPLACED]; /* addresses */
+/*
+ * Unwinders ask this for frames. It is replaced before any thunk is made, and for good: calls that
+ * are open at the end of the recording return through thunks later, and then may be unwound.
+ */
+static const char unwinders_call[] = "_dl_find_object";
+
+static uint64_t ours[REPLACED], our_answer; /* addresses */
 static uint64_t program_first, program_end;
 
 static int program_find(struct dl_phdr_info *i, size_t size, void *arg)
@@ -110,6 +117,7 @@ static bool ours_find(void)
 	dl_iterate_phdr(program_find, NULL);
 	for (unsigned i = 0; i < REPLACED; i++)
 		ours[i] = (uint64_t)hook_real_dlsym()(self, replaced[i]);
+	our_answer = (uint64_t)hook_real_dlsym()(self, unwinders_call);
 	return true;
 }
 
@@ -168,10 +176,20 @@ static bool is_programs(const struct hook_module *m, uint64_t value, const char 
 
 static void slot_replace(const struct hook_module *m, uint64_t *slot, const char *name)
 {
+	if (strcmp(name, unwinders_call) == 0 && our_answer && *slot && *slot != our_answer)
+		hook_slot_write_now(m, (uint8_t *)slot, our_answer);
 	for (unsigned i = 0; i < REPLACED; i++)
 		if (strcmp(name, replaced[i]) == 0 && ours[i] && *slot && *slot != ours[i] &&
 		    !is_programs(m, *slot, name))
 			hook_slot_write(m, (uint8_t *)slot, ours[i]);
+}
+
+/* Frames refer to these by a word of data, DW.ref.NAME, which nothing compares. */
+static bool is_personality(const Elf64_Rela *r, const char *name)
+{
+	return ELF64_R_TYPE(r->r_info) == R_X86_64_64 && !r->r_addend &&
+	       (strcmp(name, "__gxx_personality_v0") == 0 ||
+		strcmp(name, "__gcc_personality_v0") == 0);
 }
 
 static void module_replace(const struct hook_module *m)
@@ -185,7 +203,8 @@ static void module_replace(const struct hook_module *m)
 			const Elf64_Sym *const s = &d.symbols[ELF64_R_SYM(r->r_info)];
 			const uint64_t at = r->r_offset + m->shift;
 
-			if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
+			if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
+			     is_personality(r, d.names + s->st_name)) &&
 			    at >= m->first && at + sizeof(uint64_t) <= m->end &&
 			    at % sizeof(uint64_t) == 0)
 				slot_replace(m, (uint64_t *)at, d.names + s->st_name);
@@ -272,7 +291,7 @@ int spur_record_attach(const struct attach_request *a)
 	seam_store32(&hook_recording, hook_recording + 1);
 	seam_store32(&core_recorder, a->recorder);
 	if (core_enter()) {
-		core_helper_start();
+		core_helper_start(true);
 		core_leave();
 	}
 	return 0;

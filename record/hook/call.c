@@ -436,6 +436,7 @@ HOOK bool hook_entered(struct hook_regs *r, uint64_t word)
 	struct entry e = { .place = (uint64_t)slot, .regs = r, .moves = true };
 
 	(void)word;
+	hook_look_orphan();
 	if (!core_on)
 		return true;
 	e.what = (uint32_t)r->rest[1];
@@ -475,6 +476,8 @@ static bool hijack(struct entry *e, uint64_t back)
 	if (call_open(&hook_here, e) != OPENED)
 		return true;
 	*hook_mirror(e->place) = *slot;
+	/* A handler that unwinds finds the one or the other. */
+	seam_fence();
 	*slot = back;
 	return false;
 }
@@ -521,6 +524,7 @@ HOOK bool hook_id_called(struct hook_regs *r)
 			   .what = word,
 			   .function = hook_function(word >> 8) };
 
+	hook_look_orphan();
 	return !core_on || hijack(&e, r->rest[0] + HOOK_CALL_BACK);
 }
 
@@ -532,7 +536,9 @@ HOOK bool hook_xray_entered(struct hook_regs *r)
 			   .function = hook_function((uint32_t)word >> 8),
 			   .regs = r };
 
-	call_open(&hook_here, &e);
+	hook_look_orphan();
+	if (core_on)
+		call_open(&hook_here, &e);
 	return false;
 }
 
@@ -554,6 +560,7 @@ HOOK bool hook_cyg_entered(struct hook_regs *r)
 			   .inlined = true,
 			   .function_address = r->rdi };
 
+	hook_look_orphan();
 	if (core_on && called_by(r->rdi, &e.what, &e.function))
 		call_open(&hook_here, &e);
 	return false;

@@ -17,6 +17,7 @@
  * comes anywhere finds a valid place for its own calls, and leaves it as it was.
  */
 #if defined(__x86_64__)
+#include "push.inc"
 
 	.equ	ENTER, 4
 	.equ	POP_R10, 0x5A41
@@ -39,30 +40,49 @@
 	.equ	HOOK_MIRROR_OFFSET, 0x840
 	.equ	HOOK_LIST_FACTOR, 0x9E3779B97F4A7C15
 
+/*
+ * A signal handler may unwind from any instruction of a hook, so unwinders can find their way from
+ * each: .cfi directives follow the stack pointer. What is entered by a call has its return address
+ * at CFA - 8 as usual; what a call returns through has it in the mirror of that place.
+ */
+	.macro IN_MIRROR
+	.cfi_escape 0x10, 16, 15, 0x38, 0x1c, 0x0e, 0, 0, 0, 0, 0, 0x40, 0, 0, 0x27, 0x23, 0xc0, 0x10
+	.endm
+
+/* Where a jump leads to from behind SAVE. */
+	.macro SAVED
+	.cfi_def_cfa_offset 40
+	.endm
+
 /* Registers that all hooks save first: 0 r11, 8 rcx, 16 rdx, 24 rax, 32 what was there. */
 	.macro SAVE
-	push	%rax
-	push	%rdx
-	push	%rcx
-	push	%r11
+	PUSHED	%rax
+	PUSHED	%rdx
+	PUSHED	%rcx
+	PUSHED	%r11
 	.endm
 
 	.macro RESTORE
-	pop	%r11
-	pop	%rcx
-	pop	%rdx
-	pop	%rax
+	POPPED	%r11
+	POPPED	%rcx
+	POPPED	%rdx
+	POPPED	%rax
 	.endm
 
 /*
- * Stores the word in r11 as a record with its time; changes rax, rcx, rdx, r11. `bare`: nothing was
- * saved. The page's end is read before the place is moved, see spur_trace_reserve().
+ * Stores the word in r11 as a record with its time; changes rax, rcx, rdx, r11. `look`: this may be
+ * a child that has its parent's page. The page's end is read before the place is moved, see
+ * spur_trace_reserve(). RECORD_SLOW follows where nothing runs into it. `bare`: nothing was saved.
  */
-	.macro RECORD bare=0
+	.macro RECORD look=0
 	mov	spur_trace_here@gottpoff(%rip), %rcx
 	rdtsc
 	shl	$32, %rdx
 	or	%rdx, %rax
+	.if \look
+	cmpl	$0, core_guard+4(%rip)
+	je	8f
+	.endif
 	cmp	%fs:16(%rcx), %rax
 	jae	8f
 	shl	$32, %rax
@@ -76,22 +96,25 @@
 	ja	9f
 	mov	%rax, (%rdx)
 7:
-	.subsection 1
+	.endm
+
+	.macro RECORD_SLOW bare=0
+	.if \bare
+	.cfi_def_cfa_offset 8
 8:	mov	$1, %edx
-9:
-	.if \bare
-	SAVE
-	.endif
+9:	SAVE
 	SLOW	hook_paged
-	.if \bare
 	RESTORE
+	.else
+	SAVED
+8:	mov	$1, %edx
+9:	SLOW	hook_paged
 	.endif
 	jmp	7b
-	.previous
 	.endm
 
 /* The same for an ENTER record with the address as payload. */
-	.macro RECORD_ADDRESS address, bare=0
+	.macro RECORD_ADDRESS address
 	mov	spur_trace_here@gottpoff(%rip), %rcx
 	rdtsc
 	shl	$32, %rdx
@@ -113,26 +136,31 @@
 	mov	%r11, 8(%rdx)
 	mov	%rax, (%rdx)
 7:
-	.subsection 1
+	.endm
+
+	.macro RECORD_ADDRESS_SLOW address, bare=0
+	.if \bare
+	.cfi_def_cfa_offset 8
 8:	mov	$1, %edx
 9:	mov	\address, %r11
-	.if \bare
 	SAVE
-	.endif
 	SLOW	hook_paged_address
-	.if \bare
 	RESTORE
+	.else
+	SAVED
+8:	mov	$1, %edx
+9:	mov	\address, %r11
+	SLOW	hook_paged_address
 	.endif
 	jmp	7b
-	.previous
 	.endm
 
 /* Calls a C function. ZF: it returned false. */
 	.macro SLOW function
-	push	%r10
+	PUSHED	%r10
 	lea	\function(%rip), %r10
 	call	hook_slow
-	pop	%r10
+	POPPED	%r10
 	.endm
 
 /* Makes room for a call at the address in rcx: rax is behind it, rcx its key. */
@@ -207,10 +235,16 @@
 	.type	\name, @function
 	.p2align 5
 \name:
+	.cfi_startproc
 	.endm
 
-	.hidden	hook_here, core_on, hook_personality
-	.hidden hook_entered, hook_returned, hook_xray_entered, hook_xray_returned, hook_xray_tailed
+	.macro END name
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	.hidden	hook_here, core_guard, hook_personality
+	.hidden hook_look_orphan, hook_entered, hook_returned, hook_xray_entered, hook_xray_returned, hook_xray_tailed
 	.hidden hook_lists, hook_cyg_entered, hook_cyg_returned
 	.hidden hook_paged, hook_paged_address, hook_mcounted, hook_fentered, hook_id_called
 
@@ -218,7 +252,7 @@
 /* 32 where in the thunk to return, 40 word, 48 the slot of the return address. */
 FUNCTION hook_enter
 	SAVE
-	cmpl	$0, core_on(%rip)
+	cmpl	$0, core_guard(%rip)
 	je	5f
 	lea	48(%rsp), %rcx
 	OPEN	1f
@@ -230,41 +264,48 @@ FUNCTION hook_enter
 	RESTORE
 	clc
 	ret	$16
-5:	RESTORE
+	SAVED
+5:	cmpl	$0, core_guard+4(%rip)
+	je	1f
+6:	RESTORE
 	stc
 	ret	$8
-	.size	hook_enter, . - hook_enter
+	RECORD_SLOW
+END hook_enter
 FUNCTION hook_enter_full
 	SAVE
 1:	SLOW	hook_entered
-	jnz	5b
+	jnz	6b
 	RESTORE
 	clc
 	ret	$16
-	.size	hook_enter_full, . - hook_enter_full
+END hook_enter_full
 
 /* 32 the slot of the return address. */
 FUNCTION hook_exit
+	IN_MIRROR
 	SAVE
 	lea	32(%rsp), %rcx
 	CLOSE	1f
 	xor	$1, %r11d
-	RECORD
+	RECORD	1
 	MOVE_BACK 32(%rsp)
 	RESTORE
 	ret
-	.size	hook_exit, . - hook_exit
+	RECORD_SLOW
+END hook_exit
 FUNCTION hook_exit_full
+	IN_MIRROR
 	SAVE
 1:	SLOW	hook_returned
 	RESTORE
 	ret
-	.size	hook_exit_full, . - hook_exit_full
+END hook_exit_full
 
 /* 32 where in the sled to return, 40 the slot; r10 has the word. */
 FUNCTION hook_xray_enter
 	SAVE
-	cmpl	$0, core_on(%rip)
+	cmpl	$0, core_guard(%rip)
 	je	5f
 	lea	40(%rsp), %rcx
 	OPEN	1f
@@ -272,11 +313,15 @@ FUNCTION hook_xray_enter
 	mov	%r11, -24(%rax)
 	mov	%rcx, %fs:HOOK_SPAN(%rdx)
 	RECORD
-5:	RESTORE
+6:	RESTORE
 	ret
+	SAVED
+5:	cmpl	$0, core_guard+4(%rip)
+	jne	6b
 1:	SLOW	hook_xray_entered
-	jmp	5b
-	.size	hook_xray_enter, . - hook_xray_enter
+	jmp	6b
+	RECORD_SLOW
+END hook_xray_enter
 
 /* In place of a return. */
 FUNCTION hook_xray_exit
@@ -284,12 +329,14 @@ FUNCTION hook_xray_exit
 	lea	32(%rsp), %rcx
 	CLOSE	1f
 	xor	$1, %r11d
-	RECORD
+	RECORD	1
 5:	RESTORE
 	ret
+	SAVED
 1:	SLOW	hook_xray_returned
 	jmp	5b
-	.size	hook_xray_exit, . - hook_xray_exit
+	RECORD_SLOW
+END hook_xray_exit
 
 /* Before a jump to another function. */
 FUNCTION hook_xray_tail
@@ -297,12 +344,14 @@ FUNCTION hook_xray_tail
 	lea	40(%rsp), %rcx
 	CLOSE	1f
 	xor	$1, %r11d
-	RECORD
+	RECORD	1
 5:	RESTORE
 	ret
+	SAVED
 1:	SLOW	hook_xray_tailed
 	jmp	5b
-	.size	hook_xray_tail, . - hook_xray_tail
+	RECORD_SLOW
+END hook_xray_tail
 
 /*
  * 32 the address in the function, which is all that is known of it. `chain`: there the function may
@@ -310,9 +359,9 @@ FUNCTION hook_xray_tail
  */
 	.macro CALLED slot, slow, chain=0
 	SAVE
-	cmpl	$0, core_on(%rip)
-	je	5f
-	mov	32(%rsp), %r11
+	cmpl	$0, core_guard(%rip)
+	je	10f
+11:	mov	32(%rsp), %r11
 	.if \chain
 	cmpw	$POP_R10, (%r11)
 	je	5f
@@ -323,9 +372,9 @@ FUNCTION hook_xray_tail
 	jmp	3f
 2:	bts	$63, %r11
 3:	lea	\slot, %rcx
-	push	%r11
+	PUSHED	%r11
 	OPEN	4f
-	pop	%r11
+	POPPED	%r11
 	mov	%r11, -24(%rax)
 	mov	%rcx, %fs:HOOK_SPAN(%rdx)
 	MOVE	\slot
@@ -336,9 +385,19 @@ FUNCTION hook_xray_tail
 	RECORD
 5:	RESTORE
 	ret
+	RECORD_SLOW
 6:	RECORD_ADDRESS 32(%rsp)
 	jmp	5b
-4:	pop	%r11
+	RECORD_ADDRESS_SLOW 32(%rsp)
+	SAVED
+10:	cmpl	$0, core_guard+4(%rip)
+	jne	5b
+	SLOW	hook_look_orphan
+	cmpl	$0, core_guard(%rip)
+	jne	11b
+	jmp	5b
+	.cfi_def_cfa_offset 48
+4:	POPPED	%r11
 1:	SLOW	\slow
 	jmp	5b
 	.endm
@@ -350,10 +409,14 @@ FUNCTION hook_xray_tail
 	.p2align 5
 mcount:
 _mcount:
+	.cfi_startproc
 	CALLED	8(%rbp), hook_mcounted
+	.cfi_endproc
 	.p2align 5
 __fentry__:
+	.cfi_startproc
 	CALLED	40(%rsp), hook_fentered, 1
+	.cfi_endproc
 
 /*
  * 32 where in the thunk to return, 40 word: in place of mcount where calls were rewritten. The
@@ -361,7 +424,7 @@ __fentry__:
  */
 FUNCTION hook_call_enter
 	SAVE
-	cmpl	$0, core_on(%rip)
+	cmpl	$0, core_guard(%rip)
 	je	5f
 	lea	8(%rbp), %rcx
 	OPEN	1f
@@ -376,18 +439,23 @@ FUNCTION hook_call_enter
 2:	RESTORE
 	clc
 	ret	$8
-5:	RESTORE
+	SAVED
+5:	cmpl	$0, core_guard+4(%rip)
+	je	1f
+6:	RESTORE
 	stc
 	ret	$8
+	SAVED
 1:	SLOW	hook_id_called
 	jz	2b
-	jmp	5b
-	.size	hook_call_enter, . - hook_call_enter
+	jmp	6b
+	RECORD_SLOW
+END hook_call_enter
 
 /*
- * Where functions return whose return address was replaced. The unwinder must find it: the frame is
- * at rsp - 1, since unwinders tell frames by it and it must be no other's, and the return address is
- * in the mirror.
+ * Where functions return whose return address was replaced. What comes before it is for calls that
+ * are open, which unwinders look for one byte before hook_ret: the frame is at rsp - 1, since
+ * unwinders tell frames by it and it must be no other's, and the return address is in the mirror.
  */
 	.p2align 5
 	nop
@@ -397,27 +465,33 @@ FUNCTION hook_call_enter
 	.cfi_escape 0x10, 16, 15, 0x37, 0x1c, 0x0e, 0, 0, 0, 0, 0, 0x40, 0, 0, 0x27, 0x23, 0xc0, 0x10
 	.cfi_escape 0x16, 7, 2, 0x31, 0x22
 	nop
+	.p2align 5
+	.cfi_endproc
 FUNCTION hook_ret
-	push	%rax
+	.cfi_def_cfa_offset 0
+	IN_MIRROR
+	PUSHED	%rax
 	SAVE
 	lea	32(%rsp), %rcx
 	CLOSE	1f
 	test	%r11, %r11
 	js	2f
 	xor	$1, %r11d
-3:	RECORD
+3:	RECORD	1
 	MOVE_BACK 32(%rsp)
 	RESTORE
 	lea	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
 	jmp	*-8(%rsp)
+	RECORD_SLOW
 2:	mov	$5, %r11d
 	jmp	3b
 1:	SLOW	hook_returned
 	RESTORE
 	lea	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
 	jmp	*-8(%rsp)
-	.cfi_endproc
-	.size	hook_ret, . - hook_ret
+END hook_ret
 
 /*
  * rdi: the function. The caller expects no register to be kept. Functions that were inlined have
@@ -428,8 +502,9 @@ FUNCTION hook_ret
 	.type	__cyg_profile_func_exit, @function
 	.p2align 5
 __cyg_profile_func_enter:
-	cmpl	$0, core_on(%rip)
-	je	5f
+	.cfi_startproc
+	cmpl	$0, core_guard(%rip)
+	je	4f
 	lea	8(%rsp), %rcx
 	mov	hook_here@gottpoff(%rip), %rsi
 	sub	%fs:HOOK_LOW(%rsi), %rcx
@@ -453,17 +528,23 @@ __cyg_profile_func_enter:
 	mov	%rcx, %fs:HOOK_SPAN(%rsi)
 	btr	$63, %r11
 	jc	3f
-	RECORD	1
+	RECORD
 5:	ret
-3:	RECORD_ADDRESS %rdi, 1
+	RECORD_SLOW 1
+3:	RECORD_ADDRESS %rdi
 	ret
+	RECORD_ADDRESS_SLOW %rdi, 1
+4:	cmpl	$0, core_guard+4(%rip)
+	jne	5b
 1:	SAVE
 	SLOW	hook_cyg_entered
 	RESTORE
 	ret
+	.cfi_endproc
 
 	.p2align 5
 __cyg_profile_func_exit:
+	.cfi_startproc
 	lea	8(%rsp), %rcx
 	mov	hook_here@gottpoff(%rip), %rdx
 	sub	%fs:HOOK_LOW(%rdx), %rcx
@@ -484,12 +565,14 @@ __cyg_profile_func_exit:
 	js	2f
 3:	RECORD	1
 	ret
+	RECORD_SLOW 1
 2:	mov	$5, %r11d
 	jmp	3b
 1:	SAVE
 	SLOW	hook_cyg_returned
 	RESTORE
 	ret
+	.cfi_endproc
 
 /*
  * Calls the function in r10 with the registers, the word, the place and the time that the hook has,
@@ -499,14 +582,16 @@ __cyg_profile_func_exit:
  * would overwrite it from its top. So signals are blocked if this may be an alternate stack.
  */
 FUNCTION hook_slow
-	push	%r9
-	push	%r8
-	push	%rdi
-	push	%rsi
-	push	%rbp
+	PUSHED	%r9
+	PUSHED	%r8
+	PUSHED	%rdi
+	PUSHED	%rsi
+	PUSHED	%rbp
+	.cfi_rel_offset %rbp, 0
 	cld
 	mov	%rsp, %rdi
 	mov	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
 	mov	%r11, %rsi
 	mov	%rax, %rcx
 	mov	hook_here@gottpoff(%rip), %rax
@@ -533,12 +618,16 @@ FUNCTION hook_slow
 	call	*%r10
 	mov	%rbp, %rsp
 2:	test	%al, %al
-	pop	%rbp
-	pop	%rsi
-	pop	%rdi
-	pop	%r8
-	pop	%r9
+	.cfi_remember_state
+	.cfi_def_cfa_register %rsp
+	POPPED	%rbp
+	.cfi_restore %rbp
+	POPPED	%rsi
+	POPPED	%rdi
+	POPPED	%r8
+	POPPED	%r9
 	ret
+	.cfi_restore_state
 	/* The mask before is at rbp - 8. */
 3:	push	$-1
 	push	%rdi
@@ -578,13 +667,17 @@ FUNCTION hook_slow
 	pop	%rax
 	mov	%rbp, %rsp
 	jmp	2b
-	.size	hook_slow, . - hook_slow
+END hook_slow
 
 FUNCTION hook_guarded
-	push	%rbp
+	PUSHED	%rbp
+	.cfi_rel_offset %rbp, 0
 	mov	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
 	push	%rbx
+	.cfi_offset %rbx, -24
 	push	%r12
+	.cfi_offset %r12, -32
 	mov	%rdi, %r12
 	mov	%rsi, %rdi
 	sub	hook_vectors_size(%rip), %rsp
@@ -616,8 +709,9 @@ FUNCTION hook_guarded
 	pop	%r12
 	pop	%rbx
 	pop	%rbp
+	.cfi_def_cfa %rsp, 8
 	ret
-	.size	hook_guarded, . - hook_guarded
+END hook_guarded
 	.hidden	hook_vectors_size, hook_vectors_mask
 #endif
 	.section .note.GNU-stack,"",@progbits

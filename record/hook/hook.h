@@ -98,6 +98,8 @@ extern HOOK char hook_xray_enter[], hook_xray_exit[], hook_xray_tail[];
 extern HOOK char hook_call_enter[], hook_ret[];
 /* Calls a function with all vector registers saved. */
 HOOK void hook_guarded(void (*call)(void *), void *arg);
+/* A child of clone() begins its own recording with the first hook. Returns false, for enter.S. */
+HOOK bool hook_look_orphan(void);
 /* Bytes that the vector registers take in memory, and which of them there are. */
 extern HOOK uint64_t hook_vectors_size, hook_vectors_mask;
 
@@ -262,12 +264,30 @@ HOOK int hook_personality(int version, int actions, uint64_t class, void *except
 
 /* --- thunk.c --- */
 
+/* frames.c draws which instructions of thunks they are for. */
+enum hook_rule {
+	HOOK_AT_CALL,
+	HOOK_AT_PUSHED,
+	HOOK_AT_FRAME,
+	HOOK_AT_DECISION,
+	HOOK_AT_RETURN,
+	HOOK_AT_EXIT,
+	HOOK_RULES,
+};
+
+enum { HOOK_RULE_MOST = 48 };
+
+/* How to unwind. */
+struct hook_table {
+	uint8_t head[16]; /* as .eh_frame_hdr */
+	uint8_t frames[112]; /* as .eh_frame */
+};
+
 struct hook_area {
 	struct hook_area *next;
 	uint64_t first, end; /* of thunks */
 	uint64_t at, islands;
-	uint8_t frames[160]; /* how to unwind through them */
-	uint8_t frames_head[16]; /* as .eh_frame_hdr */
+	struct hook_table tables[HOOK_RULES];
 };
 
 /* An area near [first, end) with room for n thunks, which can be written. NULL: none. */
@@ -285,6 +305,15 @@ HOOK uint64_t hook_island(struct hook_area *a, const char *to);
 /* True if a return address is that of a hook. */
 HOOK bool hook_is_thunk(uint64_t address);
 HOOK const struct hook_area *hook_area_of(uint64_t address);
+/* How to unwind from that address in the area, which may be one byte before a return address. */
+HOOK enum hook_rule hook_thunk_rule(const struct hook_area *a, uint64_t address);
+
+/* --- frames.c --- */
+
+/* Describes the area's frames to unwinders. */
+HOOK void hook_frames_write(struct hook_area *a);
+/* The head of the table for an address in the area. */
+HOOK const uint8_t *hook_frames(const struct hook_area *a, uint64_t address);
 
 /* --- patch.c --- */
 
@@ -300,6 +329,8 @@ struct hook_planned {
 	uint64_t targets[]; /* where each point leads then; 0: it stays */
 };
 
+enum { HOOK_MARK_SIZE = 5 }; /* bytes of a jump */
+
 /* Modules that have gone stay in the list, as they may come again at the same place. */
 struct hook_module {
 	struct hook_module *next;
@@ -311,6 +342,8 @@ struct hook_module {
 	bool there;
 	bool changed; /* as its plan says, in this recording */
 	bool main;
+	const uint8_t *mark; /* where it was changed first, if at once; NULL: nowhere */
+	uint8_t marked[HOOK_MARK_SIZE]; /* what is there then, unless it was loaded anew */
 	uint64_t dynamic; /* address of its dynamic section; 0: none */
 	uint8_t build_id[20];
 	uint32_t build_id_size;
@@ -322,9 +355,11 @@ struct hook_counts {
 };
 extern HOOK struct hook_counts hook_counts;
 
-HOOK void hook_patch(const struct hook_module *m, struct hook_planned *g);
+HOOK void hook_patch(struct hook_module *m, struct hook_planned *g);
 /* Changes a slot of the module. Returns false if that is refused. */
 HOOK bool hook_slot_write(const struct hook_module *m, uint8_t *at, uint64_t to);
+/* The same for good: it is not listed, and written at once. */
+HOOK bool hook_slot_write_now(const struct hook_module *m, uint8_t *at, uint64_t to);
 /*
  * In a program that was attached to: lists what is about to be changed. Returns false if it cannot,
  * then nothing is changed. NULL: nothing is listed.

@@ -3,6 +3,7 @@
  * by a jump, as if there were nothing between.
  */
 #if defined(__x86_64__)
+#include "push.inc"
 	.text
 	.hidden	hook_modules, hook_real_dlsym, hook_real_dlopen, hook_may_wrap, hook_fiber_made
 
@@ -11,46 +12,53 @@
 	.type	dlsym, @function
 	.p2align 4
 dlsym:
-	push	%rdi
-	push	%rsi
-	push	%rdx
+	.cfi_startproc
+	PUSHED	%rdi
+	PUSHED	%rsi
+	PUSHED	%rdx
 	call	hook_modules
 	call	hook_real_dlsym
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	POPPED	%rdx
+	POPPED	%rsi
+	POPPED	%rdi
 	jmp	*%rax
+	.cfi_endproc
 	.size	dlsym, . - dlsym
 
 	.globl	dlopen
 	.type	dlopen, @function
 	.p2align 4
 dlopen:
-	push	%rdi
-	push	%rsi
-	push	%rdx
+	.cfi_startproc
+	PUSHED	%rdi
+	PUSHED	%rsi
+	PUSHED	%rdx
 	call	hook_may_wrap
 	test	%al, %al
 	jnz	1f
 	call	hook_real_dlopen
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	POPPED	%rdx
+	POPPED	%rsi
+	POPPED	%rdi
 	jmp	*%rax
+	.cfi_def_cfa_offset 32
 1:	call	hook_real_dlopen
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
-	push	%rax
+	POPPED	%rdx
+	POPPED	%rsi
+	POPPED	%rdi
+	PUSHED	%rax
 	call	*%rax
 	mov	%rax, (%rsp)
 	test	%rax, %rax
 	jz	2f
 	sub	$16, %rsp
+	.cfi_adjust_cfa_offset 16
 	call	hook_modules
 	add	$16, %rsp
-2:	pop	%rax
+	.cfi_adjust_cfa_offset -16
+2:	POPPED	%rax
 	ret
+	.cfi_endproc
 	.size	dlopen, . - dlopen
 
 /* Its stack is known before the fiber runs on it. The other arguments are those of the fiber. */
@@ -58,23 +66,25 @@ dlopen:
 	.type	makecontext, @function
 	.p2align 4
 makecontext:
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	%rcx
-	push	%r8
-	push	%r9
-	push	%rax
+	.cfi_startproc
+	PUSHED	%rdi
+	PUSHED	%rsi
+	PUSHED	%rdx
+	PUSHED	%rcx
+	PUSHED	%r8
+	PUSHED	%r9
+	PUSHED	%rax
 	call	hook_fiber_made
 	mov	%rax, %r11
-	pop	%rax
-	pop	%r9
-	pop	%r8
-	pop	%rcx
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	POPPED	%rax
+	POPPED	%r9
+	POPPED	%r8
+	POPPED	%rcx
+	POPPED	%rdx
+	POPPED	%rsi
+	POPPED	%rdi
 	jmp	*%r11
+	.cfi_endproc
 	.size	makecontext, . - makecontext
 #endif
 	.section .note.GNU-stack,"",@progbits

@@ -115,6 +115,26 @@ static struct hook_module *module_known(const struct dl_phdr_info *i)
 	return m;
 }
 
+/*
+ * Whether it is still the module that was changed: another thread may have closed that and loaded
+ * the same file at the same place before this one looked.
+ */
+static bool is_same_load(const struct hook_module *m, const struct dl_phdr_info *i)
+{
+	const uint64_t at = (uint64_t)m->mark - i->dlpi_addr;
+
+	if (!m->mark)
+		return true;
+	for (unsigned k = 0; k < i->dlpi_phnum; k++) {
+		const ElfW(Phdr) *const ph = &i->dlpi_phdr[k];
+
+		if (ph->p_type == PT_LOAD && at >= ph->p_vaddr &&
+		    at + sizeof(m->marked) <= ph->p_vaddr + ph->p_memsz)
+			return memcmp(m->mark, m->marked, sizeof(m->marked)) == 0;
+	}
+	return false;
+}
+
 /* Called by the linker with its lock, under which no plan is asked for: that may take long. */
 static int module_see(struct dl_phdr_info *i, size_t size, void *arg)
 {
@@ -122,7 +142,7 @@ static int module_see(struct dl_phdr_info *i, size_t size, void *arg)
 	struct hook_module *m = module_known(i);
 
 	(void)size;
-	if (m) {
+	if (m && is_same_load(m, i)) {
 		m->seen = round_number;
 		return 0;
 	}
@@ -210,6 +230,7 @@ static void module_gone(struct hook_module *m)
 		core_unload(m->number);
 	hook_list_forget(m->first, m->end);
 	m->number = 0;
+	m->mark = NULL;
 	m->there = m->changed = false;
 }
 
@@ -239,6 +260,24 @@ static struct hook_planned *planned_get(struct hook_module *m, const struct plan
 	return g;
 }
 
+/* True for this library. */
+static bool is_own(const struct hook_module *m)
+{
+	return hook_is_own((m->first + m->end) / 2);
+}
+
+/* Without room for its description, a module gets no plan. */
+static void tell_no_room(void)
+{
+	static bool told;
+
+	if (!told && core_session.number)
+		hook_say("the recording has no room: functions are recorded only if they call "
+			 "hooks, and without filters; library calls are not",
+			 "");
+	told = true;
+}
+
 /* Changes a module that is there as its plan says. */
 static void module_change(struct hook_module *m)
 {
@@ -246,11 +285,15 @@ static void module_change(struct hook_module *m)
 	struct hook_planned *g;
 
 	m->changed = true;
-	if (hook_is_own((m->first + m->end) / 2))
+	if (is_own(m))
 		return;
 	if (hook_module_found)
 		hook_module_found(m);
-	if (!m->number || !(flags & RECORD_FUNCTIONS) || !(p = hook_plan(m)))
+	if (!(flags & RECORD_FUNCTIONS))
+		return;
+	if (!m->number)
+		tell_no_room();
+	if (!m->number || !(p = hook_plan(m)))
 		return;
 	if (p->listed)
 		hook_list_range(m->first, m->end);
@@ -286,6 +329,10 @@ static void modules_look(void)
 	for (m = modules; m; m = m->next)
 		if (!m->there && m->number)
 			module_gone(m);
+	/* All come first: whether frames are to be registered depends on the unwinder's module. */
+	for (m = modules; m; m = m->next)
+		if (m->there && !m->changed && !is_own(m) && hook_module_found)
+			hook_module_found(m);
 	for (m = modules; m; m = m->next)
 		if (m->there && !m->changed)
 			module_change(m);
@@ -433,7 +480,7 @@ static bool settings_ask(void)
 			hook_say("the signal that switches recording cannot be taken", "");
 		hook_keep_begin(&s);
 	}
-	if (s.depth || s.least || s.on_signal || s.flags & RECORD_STARTS_OFF || !spur_trace_tsc)
+	if (s.depth || s.least || s.on_signal || s.flags & RECORD_STARTS_OFF || !spur_trace_tsc[0])
 		hook_settings.full = true;
 	return answered;
 }
@@ -476,6 +523,7 @@ bool hook_end_attached(void)
 	/* The next recording looks which of them are still there. */
 	for (struct hook_module *m = modules; m; m = m->next) {
 		hook_list_forget(m->first, m->end);
+		m->mark = NULL;
 		m->there = m->changed = false;
 	}
 	flags = 0;

@@ -12,7 +12,7 @@ bool hook_deferred;
 
 /* A module that is being changed. */
 struct patch {
-	const struct hook_module *m;
+	struct hook_module *m;
 	const struct plan_head *p;
 	const struct plan_function *functions;
 	const struct plan_point *points;
@@ -219,13 +219,16 @@ static uint64_t slot_thunk(struct patch *c, const struct plan_point *q, uint8_t 
 
 bool hook_slot_write(const struct hook_module *m, uint8_t *at, uint64_t to)
 {
+	if (hook_changes && !hook_changes(at, &to, sizeof(to), false))
+		return false;
+	return hook_deferred || hook_slot_write_now(m, at, to);
+}
+
+bool hook_slot_write_now(const struct hook_module *m, uint8_t *at, uint64_t to)
+{
 	const uint64_t page = (uint64_t)at & ~(uint64_t)(PAGE - 1);
 	const bool relro = (uint64_t)at >= m->relro_first && (uint64_t)at < m->relro_end;
 
-	if (hook_changes && !hook_changes(at, &to, sizeof(to), false))
-		return false;
-	if (hook_deferred)
-		return true;
 	if (relro && mprotect((void *)page, PAGE, PROT_READ | PROT_WRITE))
 		return false;
 	__atomic_store_n((uint64_t *)(void *)at, to, __ATOMIC_RELEASE);
@@ -313,6 +316,17 @@ static void point_leave(const struct patch *c, const struct plan_point *q)
 		hook_list_add(at + q->size, c->first + q->function);
 }
 
+/* What was changed first tells later whether this is still there, see module.c. */
+static void mark_set(struct hook_module *m, const struct plan_point *q)
+{
+	const uint8_t *const at = (const uint8_t *)(q->address + m->shift);
+
+	if (m->mark || hook_deferred || q->kind == PLAN_CALLED)
+		return;
+	memcpy(m->marked, at, sizeof(m->marked));
+	m->mark = at;
+}
+
 /* `targets`: where each point is to lead. `code`: code can be changed. Returns how many were. */
 static uint64_t points_write(const struct patch *c, const uint64_t *targets, bool thunks, bool code)
 {
@@ -322,10 +336,12 @@ static uint64_t points_write(const struct patch *c, const uint64_t *targets, boo
 	for (uint32_t i = 0; i < c->p->npoints; i++) {
 		const bool can = q[i].kind == PLAN_CALLED || (thunks && (code || !is_code(&q[i])));
 
-		if (can && point_write(c, &q[i], targets[i]))
+		if (can && point_write(c, &q[i], targets[i])) {
+			mark_set(c->m, &q[i]);
 			patched++;
-		else
+		} else {
 			point_leave(c, &q[i]);
+		}
 	}
 	return patched;
 }
@@ -365,7 +381,7 @@ static bool thunks_make(struct patch *c, struct hook_planned *g, uint64_t *targe
 	return g->made;
 }
 
-void hook_patch(const struct hook_module *m, struct hook_planned *g)
+void hook_patch(struct hook_module *m, struct hook_planned *g)
 {
 	const struct plan_head *const p = g->plan;
 	const size_t size = (p->npoints + (size_t)1) * sizeof(uint64_t);

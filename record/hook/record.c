@@ -9,7 +9,6 @@ uint32_t hook_recording;
 struct page_call {
 	char *at;
 	uint64_t size;
-	uint64_t place; /* where on the program's stack the hook is; 0: not known */
 	char *got;
 };
 
@@ -28,16 +27,20 @@ static void chunk_take(void *arg)
 	errno = kept;
 }
 
-/* The next page of the chunk is had without the system; hook_jumped() knows of `paging`. */
-static void page_take(void *arg)
+/*
+ * The next page of the chunk is had without the system, and without vector registers; hook_jumped()
+ * knows of `paging`.
+ */
+static bool page_take(char **at, uint64_t size, uint64_t place)
 {
-	struct page_call *const c = arg;
+	bool taken;
 
-	hook_here.paging = c->place;
+	hook_here.paging = place;
 	seam_fence();
-	c->got = spur_trace_page(c->at, c->size);
+	taken = core_page_take(at, size);
 	seam_fence();
 	hook_here.paging = 0;
+	return taken;
 }
 
 static void sync_store(void *arg)
@@ -50,7 +53,26 @@ static void sync_store(void *arg)
 
 static void clock_read(void *arg)
 {
-	*(uint64_t *)arg = core_clock_ticks();
+	*(uint64_t *)arg = spur_trace_ticks();
+}
+
+/* A handler of fork() would run here; errno is that of the program. */
+static void orphan_look(void *arg)
+{
+	const int kept = errno;
+	const uint64_t before = hook_signals_block();
+
+	(void)arg;
+	core_look_orphan();
+	hook_signals_restore(before);
+	errno = kept;
+}
+
+HOOK bool hook_look_orphan(void)
+{
+	if (core_is_orphan())
+		hook_guarded(orphan_look, NULL);
+	return false;
 }
 
 static void stacks_begin(void *arg)
@@ -82,16 +104,17 @@ uint64_t hook_ticks(void)
 {
 	uint64_t ticks;
 
-	if (spur_trace_tsc)
+	if (spur_trace_tsc[0])
 		return __rdtsc();
 	hook_guarded(clock_read, &ticks);
 	return ticks;
 }
 
+/* `place`: where on the program's stack the hook is; 0: not known. */
 static char *page_next(char *at, uint64_t size, uint64_t place)
 {
 	const char *const end = seam_load_pointer(&spur_trace_here.end);
-	struct page_call c = { at, size, place, NULL };
+	struct page_call c = { NULL, size, NULL };
 
 	if (!core_on) {
 		place_return(size);
@@ -99,10 +122,11 @@ static char *page_next(char *at, uint64_t size, uint64_t place)
 	}
 	if (core_refuses())
 		return NULL;
-	if (place && !hook_here.paging && end && end < core_own.chunk_end)
-		hook_guarded(page_take, &c);
-	else
-		hook_guarded(chunk_take, &c);
+	if (place && !hook_here.paging && end && end < core_own.chunk_end &&
+	    page_take(&at, size, place))
+		return at;
+	c.at = at;
+	hook_guarded(chunk_take, &c);
 	return c.got;
 }
 
@@ -196,6 +220,7 @@ bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t
 
 HOOK bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time)
 {
+	hook_look_orphan();
 	if (p == TIME_IS_DUE) {
 		hook_record((uint32_t)word & 15, (uint32_t)word >> 8, NULL, 0, time);
 		return false;

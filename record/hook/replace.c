@@ -10,7 +10,7 @@
 #include <ucontext.h>
 #include <unwind.h>
 
-enum { FRAMES = 1024, JMP_BUF_RSP = 6, JMP_BUF_ROTATED = 17 };
+enum { JMP_BUF_RSP = 6, JMP_BUF_ROTATED = 17 };
 
 /* --- the linker --- */
 
@@ -100,7 +100,7 @@ int object_find(void *address, struct found_object *to)
 		memset(to, 0, sizeof(*to));
 		to->first = (void *)a->first;
 		to->end = (void *)a->end;
-		to->frames = (void *)(uintptr_t)a->frames_head;
+		to->frames = (void *)(uintptr_t)hook_frames(a, (uint64_t)address);
 		return 0;
 	}
 	if (!next(&real, "_dl_find_object"))
@@ -116,50 +116,108 @@ static bool is_hidden(const void *address)
 struct frames {
 	_Unwind_Trace_Fn each;
 	void *arg;
-	uintptr_t (*address)(struct _Unwind_Context *);
 };
+
+struct unwinder {
+	void *backtrace, *address, *stack_pointer;
+};
+
+/* Finds the functions of the unwinder. Returns NULL if it is missing. */
+static const struct unwinder *unwinder(void)
+{
+	static struct unwinder u;
+
+	if (!next(&u.backtrace, "_Unwind_Backtrace") || !next(&u.address, "_Unwind_GetIP") ||
+	    !next(&u.stack_pointer, "_Unwind_GetCFA")) {
+		/* It was loaded for another library alone, or is not there yet. */
+		void *const module = dlopen("libgcc_s.so.1", RTLD_LAZY);
+
+		if (!module)
+			return NULL;
+		u.backtrace = hook_real_dlsym()(module, "_Unwind_Backtrace");
+		u.address = hook_real_dlsym()(module, "_Unwind_GetIP");
+		u.stack_pointer = hook_real_dlsym()(module, "_Unwind_GetCFA");
+	}
+	return u.backtrace && u.address && u.stack_pointer ? &u : NULL;
+}
+
+static uint64_t ask(void *function, struct _Unwind_Context *c)
+{
+	return ((uint64_t(*)(struct _Unwind_Context *))function)(c);
+}
 
 static _Unwind_Reason_Code frame_see(struct _Unwind_Context *c, void *arg)
 {
 	const struct frames *const f = arg;
 
-	return is_hidden((void *)f->address(c)) ? _URC_NO_REASON : f->each(c, f->arg);
+	return is_hidden((void *)ask(unwinder()->address, c)) ? _URC_NO_REASON : f->each(c, f->arg);
 }
 
 _Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn each, void *arg)
 {
-	static void *real, *address;
-	struct frames f = { each, arg, NULL };
+	const struct unwinder *const u = unwinder();
+	struct frames f = { each, arg };
 
-	if (!next(&real, "_Unwind_Backtrace") || !next(&address, "_Unwind_GetIP")) {
-		/* It was loaded for another library alone. */
-		void *const module = dlopen("libgcc_s.so.1", RTLD_LAZY);
-
-		real = module ? hook_real_dlsym()(module, "_Unwind_Backtrace") : NULL;
-		address = module ? hook_real_dlsym()(module, "_Unwind_GetIP") : NULL;
-		if (!real || !address)
-			return _URC_END_OF_STACK;
-	}
-	f.address = (uintptr_t(*)(struct _Unwind_Context *))address;
-	return ((_Unwind_Reason_Code(*)(_Unwind_Trace_Fn, void *))real)(frame_see, &f);
+	if (!u)
+		return _URC_END_OF_STACK;
+	return ((_Unwind_Reason_Code(*)(_Unwind_Trace_Fn, void *))u->backtrace)(frame_see, &f);
 }
 
+struct addresses {
+	void **to;
+	int room, n;
+	uint64_t stack_pointer; /* of the last one */
+};
+
+static _Unwind_Reason_Code address_take(struct _Unwind_Context *c, void *arg)
+{
+	struct addresses *const a = arg;
+	const uint64_t address = ask(unwinder()->address, c);
+	const uint64_t stack_pointer = ask(unwinder()->stack_pointer, c);
+
+	if (a->n == a->room)
+		return _URC_END_OF_STACK;
+	/* The same frame again: as glibc's, it ends there. */
+	if (a->n && a->to[a->n - 1] == (void *)address && a->stack_pointer == stack_pointer)
+		return _URC_END_OF_STACK;
+	a->to[a->n++] = (void *)address;
+	a->stack_pointer = stack_pointer;
+	return _URC_NO_REASON;
+}
+
+/* Not by glibc's, which stores hooks too: how many of all frames are to be asked for is unknown. */
 int backtrace(void **to, int n)
 {
-	static void *real;
-	void *all[FRAMES];
-	int have, kept = 0;
+	struct addresses a = { to, n, 0, 0 };
 
-	if (!next(&real, "backtrace"))
+	if (n <= 0)
 		return 0;
-	have = ((int (*)(void **, int))real)(all, FRAMES);
-	for (int i = 0; i < have && kept < n; i++)
-		if (!is_hidden(all[i]))
-			to[kept++] = all[i];
-	return kept;
+	_Unwind_Backtrace(address_take, &a);
+	/* The address above _start. */
+	if (a.n > 1 && !a.to[a.n - 1])
+		a.n--;
+	return a.n;
 }
 
 /* --- calls that are left --- */
+
+/* A function of the compiler's runtime, which may have been loaded for another library alone. */
+static void *runtime(void **known, const char *name)
+{
+	static const char *const runtimes[] = { "libstdc++.so.6", "libgcc_s.so.1", "libc++abi.so.1",
+						"libc++.so.1" };
+
+	if (next(known, name))
+		return *known;
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]) && !*known; i++) {
+		void *const module = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+
+		*known = module ? hook_real_dlsym()(module, name) : NULL;
+	}
+	if (!*known)
+		abort();
+	return *known;
+}
 
 /* By an exception that is caught: the stack pointer is that of the function that catches it. */
 void *__cxa_begin_catch(void *exception);
@@ -168,15 +226,46 @@ void *__cxa_begin_catch(void *exception)
 	static void *real;
 
 	hook_left((uint64_t)__builtin_frame_address(0) + 16);
-	if (!next(&real, "__cxa_begin_catch")) {
-		void *const module = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-
-		real = module ? hook_real_dlsym()(module, "__cxa_begin_catch") : NULL;
-		if (!real)
-			abort();
-	}
-	return ((void *(*)(void *))real)(exception);
+	return ((void *(*)(void *))runtime(&real, "__cxa_begin_catch"))(exception);
 }
+
+typedef _Unwind_Reason_Code (*personality)(int version, _Unwind_Action actions, uint64_t class,
+					   struct _Unwind_Exception *exception,
+					   struct _Unwind_Context *context);
+
+/*
+ * A function goes on at its cleanups or where it catches: the calls inside it have been left. Its
+ * first call may be a destructor with a larger frame than theirs, so that its place would not tell.
+ */
+static _Unwind_Reason_Code land(personality real, int version, _Unwind_Action actions,
+				uint64_t class, struct _Unwind_Exception *exception,
+				struct _Unwind_Context *context)
+{
+	static void *stack_pointer;
+	const _Unwind_Reason_Code r = real(version, actions, class, exception, context);
+
+	if (r == _URC_INSTALL_CONTEXT && core_on && next(&stack_pointer, "_Unwind_GetCFA"))
+		hook_left(((uint64_t(*)(struct _Unwind_Context *))stack_pointer)(context));
+	return r;
+}
+
+#define PERSONALITY(name)                                                                    \
+	_Unwind_Reason_Code name(int version, _Unwind_Action actions, uint64_t class,        \
+				 struct _Unwind_Exception *exception,                        \
+				 struct _Unwind_Context *context);                           \
+	_Unwind_Reason_Code name(int version, _Unwind_Action actions, uint64_t class,        \
+				 struct _Unwind_Exception *exception,                        \
+				 struct _Unwind_Context *context)                            \
+	{                                                                                    \
+		static void *real;                                                           \
+											     \
+		return land((personality)runtime(&real, #name), version, actions, class,     \
+			    exception, context);                                             \
+	}
+
+PERSONALITY(__gxx_personality_v0)
+/* Of C that is compiled with -fexceptions. */
+PERSONALITY(__gcc_personality_v0)
 
 /* The stack pointer that setjmp() stored, as glibc obscures it. */
 static void leave(const struct __jmp_buf_tag *to)

@@ -8,6 +8,8 @@
 #include "hook.h"
 
 #include <signal.h>
+#include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 
 enum {
@@ -169,16 +171,36 @@ static const char *hex_read(const char *p, const char *end, uint64_t *v)
 	return p;
 }
 
-/* The mapping that has the address, by /proc/self/maps. */
-static bool mapping_find(uint64_t address, uint64_t *low, uint64_t *high, bool *main)
+/* struct procmap_query of <linux/fs.h>, which older headers lack. */
+struct mapping_query {
+	uint64_t size, flags, address, first, end, protection, page, offset, inode;
+	uint32_t major, minor, name_size, build_id_size;
+	uint64_t name, build_id;
+};
+
+#define MAPPING_QUERY _IOWR('f', 17, struct mapping_query)
+
+/* Asks the kernel for the one mapping, which those since 6.11 can tell. */
+static bool mapping_ask(int fd, uint64_t address, uint64_t *low, uint64_t *high)
+{
+	struct mapping_query q = { .size = sizeof(q), .address = address };
+
+	if (syscall(SYS_ioctl, fd, MAPPING_QUERY, &q))
+		return false;
+	*low = q.first;
+	*high = q.end;
+	return true;
+}
+
+/* Reads lines until that of the mapping: with many threads there are many. */
+static bool mapping_read(int fd, uint64_t address, uint64_t *low, uint64_t *high)
 {
 	char buf[MAPS_PIECE];
-	const int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	size_t have = 0;
 	bool found = false;
 	long got;
 
-	while (!found && fd >= 0 &&
+	while (!found &&
 	       (got = syscall(SYS_read, fd, buf + have, sizeof(buf) - have)) > 0) {
 		const char *line = buf, *end;
 
@@ -188,7 +210,6 @@ static bool mapping_find(uint64_t address, uint64_t *low, uint64_t *high, bool *
 
 			hex_read(p + 1, end, high);
 			found = address >= *low && address < *high;
-			*main = end - line > 7 && memcmp(end - 7, "[stack]", 7) == 0;
 			line = end + 1;
 		}
 		have = (size_t)(buf + have - line);
@@ -196,8 +217,21 @@ static bool mapping_find(uint64_t address, uint64_t *low, uint64_t *high, bool *
 		if (have == sizeof(buf))
 			have = 0;
 	}
-	if (fd >= 0)
-		syscall(SYS_close, fd);
+	return found;
+}
+
+/* The mapping that has the address. `main`: it is the stack that the process began with. */
+static bool mapping_find(uint64_t address, uint64_t *low, uint64_t *high, bool *main)
+{
+	const int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	const uint64_t begin = getauxval(AT_RANDOM);
+	bool found;
+
+	if (fd < 0)
+		return false;
+	found = mapping_ask(fd, address, low, high) || mapping_read(fd, address, low, high);
+	*main = found && begin >= *low && begin < *high;
+	syscall(SYS_close, fd);
 	return found;
 }
 

@@ -8,7 +8,15 @@ enum {
 	THUNK = 48,
 	ISLAND = 16,
 	ISLANDS = 16,
+	/* Where in a thunk its instructions are, and behind where its call returns to. */
+	CALL_ENTER_AT = 5,
+	DECISION_AT = 10,
+	CALL_AT = 12,
+	EXIT_JUMP = 2,
+	EXIT_SIZE = 7,
 	BODY_AT = 40,
+	/* In an island. */
+	ISLAND_TO = 6,
 	PAGE = 4096,
 	STEP = 1 << 20,
 };
@@ -25,45 +33,20 @@ static void put32(uint8_t *at, uint64_t v)
 	memcpy(at, &low, sizeof(low));
 }
 
+static uint32_t get32(const uint8_t *at)
+{
+	uint32_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return v;
+}
+
 /* An instruction with a relative address of 4 bytes. */
 static uint8_t *rel32(uint8_t *at, uint8_t op, uint64_t to)
 {
 	at[0] = op;
 	put32(at + 1, to - ((uint64_t)at + 5));
 	return at + 5;
-}
-
-/* --- how to unwind through thunks, for the unwinder --- */
-
-/*
- * One rule for the whole area: the frame is at rsp - 1, as hook_ret says in enter.S, and the return
- * address in the mirror.
- */
-static void frames_write(struct hook_area *a)
-{
-	static const uint8_t rule[] = { 0x0f, 2,    0x77, 0x7f, 0x10, 16, 15, 0x37, 0x1c,
-					0x0e, 0,    0,    0,    0,    0,  0x40, 0,  0,
-					0x27, 0x23, 0xc0, 0x10, 0x16, 7,  2,  0x31, 0x22 };
-	/* Version 1, "zP", alignments, return address; 9 bytes: a pointer to the personality. */
-	static const uint8_t cie[] = { 1, 'z', 'P', 0, 1, 0x78, 16, 9, 0 };
-	const uint32_t cie_len = 4 + sizeof(cie) + 8 + sizeof(rule), fde_len = 4 + 16 + 4;
-	const uint64_t personality = (uint64_t)hook_personality;
-	uint8_t *p = a->frames;
-	const uint64_t range[] = { a->first, a->end - a->first }, frames = (uint64_t)a->frames;
-
-	put32(p, cie_len);
-	memcpy(p + 8, cie, sizeof(cie));
-	memcpy(p + 8 + sizeof(cie), &personality, sizeof(personality));
-	memcpy(p + 8 + sizeof(cie) + 8, rule, sizeof(rule));
-	p += 4 + cie_len;
-	put32(p, fde_len);
-	put32(p + 4, (uint64_t)(p + 4 - a->frames));
-	memcpy(p + 8, range, sizeof(range));
-	/* A head as that of .eh_frame_hdr without a table: version, encodings, address. */
-	a->frames_head[0] = 1;
-	a->frames_head[1] = 0;
-	a->frames_head[2] = a->frames_head[3] = 0xFF;
-	memcpy(a->frames_head + 4, &frames, sizeof(frames));
 }
 
 static uint64_t area_map(uint64_t first, uint64_t end, uint64_t size)
@@ -83,18 +66,6 @@ static uint64_t area_map(uint64_t first, uint64_t end, uint64_t size)
 		}
 	}
 	return 0;
-}
-
-/*
- * An unwinder that is not told by registering looks among the loaded objects: unwind.c answers for
- * these.
- */
-static void frames_register(struct hook_area *a)
-{
-	extern void __register_frame(void *) __attribute__((weak));
-
-	if (__register_frame)
-		__register_frame(a->frames);
 }
 
 static uint64_t head_size(void)
@@ -120,8 +91,44 @@ struct hook_area *hook_area_new(uint64_t first, uint64_t end, uint32_t n)
 	a->first = a->at = at;
 	a->end = at + size;
 	a->islands = a->end - ISLANDS * ISLAND;
-	frames_write(a);
+	hook_frames_write(a);
 	return a;
+}
+
+/* Where the call in a thunk, which is by a slot or direct, returns to. */
+static uint64_t returns_at(const uint8_t *thunk)
+{
+	return (uint64_t)thunk + CALL_AT + (thunk[CALL_AT] == 0xFF ? 6 : 5);
+}
+
+/* True if the thunk is for a call of mcount: its own call leads into itself. */
+static bool is_of_call(const uint8_t *thunk)
+{
+	return thunk[CALL_AT] == 0xE8 && get32(thunk + CALL_AT + 1) == EXIT_SIZE;
+}
+
+/* As unwinders have it: where the function's code and data begin. */
+struct unwind_bases {
+	void *text, *data, *function;
+};
+
+/*
+ * Registers the area unless the unwinder finds it by itself, as libgcc does where it asks the
+ * linker, which is replace.c here. Where anything is registered, libgcc takes a lock for each frame
+ * of each thread: then a signal handler that unwinds could wait for the thread that it interrupts.
+ */
+static void frames_register(struct hook_area *a)
+{
+	extern void __register_frame(void *) __attribute__((weak));
+	extern const void *_Unwind_Find_FDE(void *, struct unwind_bases *) __attribute__((weak));
+	struct unwind_bases bases;
+
+	/* Without a thunk nothing returns here. */
+	if (!__register_frame || a->at == a->first)
+		return;
+	if (!_Unwind_Find_FDE ||
+	    !_Unwind_Find_FDE((void *)(returns_at((const uint8_t *)a->first) - 1), &bases))
+		__register_frame(a->tables[HOOK_AT_RETURN].frames);
 }
 
 bool hook_area_done(struct hook_area *a)
@@ -152,6 +159,37 @@ bool hook_is_thunk(uint64_t address)
 	return address == (uint64_t)hook_ret || hook_area_of(address);
 }
 
+/* True if it leads to a hook that thunks jump to. */
+static bool island_exits(const uint8_t *island)
+{
+	uint64_t to;
+
+	memcpy(&to, island + ISLAND_TO, sizeof(to));
+	return to == (uint64_t)hook_exit || to == (uint64_t)hook_exit_full;
+}
+
+enum hook_rule hook_thunk_rule(const struct hook_area *a, uint64_t address)
+{
+	const uint64_t island = address - (address - a->islands) % ISLAND;
+	const uint8_t *const t = (const uint8_t *)(address - (address - a->first) % THUNK);
+	const uint64_t into = address - (uint64_t)t, back = returns_at(t) - (uint64_t)t;
+	const bool has_frame = is_of_call(t);
+
+	if (address >= a->islands)
+		return island_exits((const uint8_t *)island) ? HOOK_AT_EXIT : HOOK_AT_CALL;
+	if (has_frame && (into <= CALL_AT || into >= back + EXIT_SIZE))
+		return HOOK_AT_FRAME;
+	if (into < CALL_ENTER_AT)
+		return HOOK_AT_CALL;
+	if (into < DECISION_AT)
+		return HOOK_AT_PUSHED;
+	if (into < CALL_AT)
+		return HOOK_AT_DECISION;
+	if (into < back + EXIT_JUMP)
+		return HOOK_AT_RETURN;
+	return into < back + EXIT_SIZE ? HOOK_AT_EXIT : HOOK_AT_CALL;
+}
+
 uint64_t hook_island(struct hook_area *a, const char *to)
 {
 	const uint64_t address = (uint64_t)to;
@@ -159,14 +197,14 @@ uint64_t hook_island(struct hook_area *a, const char *to)
 
 	/* jmp *0(%rip), and the address. */
 	for (; p < (uint8_t *)a->end && *p; p += ISLAND)
-		if (memcmp(p + 6, &address, sizeof(address)) == 0)
+		if (memcmp(p + ISLAND_TO, &address, sizeof(address)) == 0)
 			return (uint64_t)p;
 	if (p == (uint8_t *)a->end)
 		return 0;
 	p[0] = 0xFF;
 	p[1] = 0x25;
 	put32(p + 2, 0);
-	memcpy(p + 6, &address, sizeof(address));
+	memcpy(p + ISLAND_TO, &address, sizeof(address));
 	return (uint64_t)p;
 }
 

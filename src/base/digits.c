@@ -36,6 +36,23 @@ const char digits_short[1000][4] = { ONES,	TENS('1'), TENS('2'),	TENS('3'),
 				     TENS('8'), TENS('9'), FROM_HUNDRED };
 const char digits_three[1000][4] = { HUNDREDS('0'), FROM_HUNDRED };
 
+#define HEX_PAIR(h, l) \
+	{              \
+		h, l   \
+	}
+#define HEX_PAIRS(h)                                                                              \
+	HEX_PAIR(h, '0'), HEX_PAIR(h, '1'), HEX_PAIR(h, '2'), HEX_PAIR(h, '3'), HEX_PAIR(h, '4'), \
+		HEX_PAIR(h, '5'), HEX_PAIR(h, '6'), HEX_PAIR(h, '7'), HEX_PAIR(h, '8'),           \
+		HEX_PAIR(h, '9'), HEX_PAIR(h, 'a'), HEX_PAIR(h, 'b'), HEX_PAIR(h, 'c'),           \
+		HEX_PAIR(h, 'd'), HEX_PAIR(h, 'e'), HEX_PAIR(h, 'f')
+
+const char digits_hex[256][2] = {
+	HEX_PAIRS('0'), HEX_PAIRS('1'), HEX_PAIRS('2'), HEX_PAIRS('3'),
+	HEX_PAIRS('4'), HEX_PAIRS('5'), HEX_PAIRS('6'), HEX_PAIRS('7'),
+	HEX_PAIRS('8'), HEX_PAIRS('9'), HEX_PAIRS('a'), HEX_PAIRS('b'),
+	HEX_PAIRS('c'), HEX_PAIRS('d'), HEX_PAIRS('e'), HEX_PAIRS('f'),
+};
+
 char *put_decimal_long(char *w, uint64_t v)
 {
 	const uint64_t high = v / 100000000;

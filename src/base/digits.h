@@ -21,6 +21,8 @@ static inline uint64_t digits_eight(uint32_t v)
 
 /* "0" to "999" and how long that is; and "000" to "999". */
 extern const char digits_short[1000][4], digits_three[1000][4];
+/* "00" to "ff". */
+extern const char digits_hex[256][2];
 
 /* Writes a number of at least 10^8 in decimal. Requires room for 24 bytes. */
 char *put_decimal_long(char *w, uint64_t v);
@@ -120,14 +122,10 @@ static inline char *put_hex_digits(char *w, uint64_t v, bool upper)
 /* Writes the eight digits of a hexadecimal number, with leading zeros. */
 static inline char *put_hex_eight(char *w, uint32_t v)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	const uint64_t text = hex_chars(hex_eight(v), false);
-
-	memcpy(w, &text, sizeof(text));
-#else
-	for (int i = 0; i < 8; i++)
-		w[i] = "0123456789abcdef"[v >> (28 - 4 * i) & 15];
-#endif
+	memcpy(w, digits_hex[v >> 24], 2);
+	memcpy(w + 2, digits_hex[v >> 16 & 0xff], 2);
+	memcpy(w + 4, digits_hex[v >> 8 & 0xff], 2);
+	memcpy(w + 6, digits_hex[v & 0xff], 2);
 	return w + 8;
 }
 

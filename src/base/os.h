@@ -81,7 +81,7 @@ static inline ssize_t os_pread_cached_direct(int fd, void *buf, size_t size, off
 	X(mmap) X(munmap) X(mremap) X(msync) X(madvise) X(memfd_create) \
 	X(pipe2) X(poll) X(dup2) X(fcntl) X(ioctl) X(isatty) \
 	X(socket) X(connect) X(bind) X(listen) X(accept4) X(send) X(recv) X(sendmsg) X(recvmsg) \
-	X(getsockopt) X(setsockopt) X(getaddrinfo) \
+	X(getsockopt) X(setsockopt) X(shutdown) X(getaddrinfo) \
 	X(clock_gettime) X(nanosleep) X(getrandom) \
 	X(os_futex_wake_direct) X(fork) X(execv) X(waitpid) X(waitid) X(kill) X(ptrace) X(getpid) \
 	X(sched_getaffinity) X(os_perf_event_open_direct)
@@ -431,6 +431,11 @@ static inline int os_getsockopt(int fd, int level, int option, void *value, sock
 static inline int os_setsockopt(int fd, int level, int option, const void *value, socklen_t len)
 {
 	return OS_CALL(setsockopt)(fd, level, option, value, len);
+}
+
+static inline int os_shutdown(int fd, int how)
+{
+	return OS_CALL(shutdown)(fd, how);
 }
 
 /* The list is freed by freeaddrinfo(). */

@@ -16,7 +16,7 @@
 #include "base/text.h"
 
 enum {
-	FD_BUFFER = OUT_LENT, /* stays in the second-level cache */
+	FD_BUFFER = 256 << 10, /* stays in the second-level cache */
 	MEMORY_MIN = 256,
 	ESCAPE_PIECE = 16 << 10, /* input bytes for which room is made at once */
 };
@@ -116,7 +116,7 @@ void out_bytes(struct out *o, const void *p, size_t len)
 {
 	char *w;
 
-	if (o->fd >= 0 && len >= FD_BUFFER) {
+	if (o->fd >= 0 && len >= (o->lent ? OUT_LENT : FD_BUFFER)) {
 		if (out_flush(o))
 			out_write(o, p, len);
 		return;
@@ -136,7 +136,7 @@ void out_str(struct out *o, const char *s)
 void out_pad(struct out *o, char c, size_t count)
 {
 	while (count) {
-		const size_t n = count < FD_BUFFER ? count : FD_BUFFER;
+		const size_t n = count < OUT_LENT ? count : OUT_LENT;
 		char *w = out_room(o, n);
 
 		if (!w)

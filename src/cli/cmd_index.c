@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/os.h"
 #include "cli/output.h"
 #include "cli/report_diag.h"
 #include "pass/index.h"
@@ -50,26 +49,30 @@ static int index_clear(struct values *v)
 	return output_close(&o, true, &v->err) == SPUR_FAIL ? run_error(&v->err) : EXIT_CLEAN;
 }
 
+/* Returns false, with v->err set, if -o names no file that a store may become. */
+static bool index_may_write(struct values *v)
+{
+	bool good = !v->output || output_check(v->output, v->force, &v->err) != SPUR_FAIL;
+
+	for (size_t i = 0; i < v->ntraces && v->output && good; i++)
+		good = output_spare_file(v->output, v->traces[i], &v->err) != SPUR_FAIL;
+	return good;
+}
+
 static int index_run(const struct spur_cmd *cmd, struct values *v)
 {
 	const struct index_own *own = v->own;
 	struct index_options index = { .path = v->output };
-	struct stat st;
 
 	if (own->clear)
 		return index_clear(v);
-	if (index.path && !v->force && os_stat(index.path, &st) == 0) {
-		err_set(&v->err, SPUR_ERR_IO, "%s: file exists; use --force to overwrite",
-			index.path);
+	if (!run_take_traces(cmd, v, 0) || !index_may_write(v))
 		return run_error(&v->err);
-	}
 	/* The store is the pass's; what is written here says where it is. */
 	v->output = NULL;
-	return run_simple(
-		cmd, v,
-		&(struct run_request){ .pass = "index",
-				       .options = { RUN_OPTIONS(NULL, &index) },
-				       .writes_files = true });
+	return run_pass(v, &(struct run_request){ .pass = "index",
+						  .options = { RUN_OPTIONS(NULL, &index) },
+						  .writes_files = true });
 }
 
 const struct spur_cmd spur_cmd_index = {
@@ -80,10 +83,12 @@ const struct spur_cmd spur_cmd_index = {
 		"A store has the spans, events and counters of a trace in a form that is read at "
 		"random, in about half its size. It is kept in $XDG_CACHE_HOME/spur, or "
 		"~/.cache/spur, or written to the file that -o names. Spur uses a kept store where "
-		"the trace, by its size, time and samples of its bytes, and the options are still "
+		"the trace, by its size, times and samples of its bytes, and the options are still "
 		"those that the store was made of; else it reads the trace. Where the stores "
 		"together exceed 10 GiB, or SPUR_CACHE_SIZE (bytes, with k, m or g), those that "
-		"were not used for the longest time are removed.",
+		"were not used for the longest time are removed.\n"
+		"spur report, flame, graph and top take the file that -o names in place of the "
+		"trace, which need not be there.",
 	.examples = "spur index uftrace.data\tstore the trace's events\n"
 		    "spur index -o prog.store uftrace.data\tin a file to keep or to send\n"
 		    "spur index --clear\tremove all stores that were kept\n",

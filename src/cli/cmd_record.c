@@ -31,7 +31,7 @@ struct record_own {
 	bool starts_off, keeps, has_after, no_library_calls, arguments, list, keep, strict;
 	const char *categories;
 	bool system, stop;
-	const char *providers;
+	const char *providers, *switched;
 };
 
 enum {
@@ -443,6 +443,13 @@ static const struct opt options[] = {
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct record_own, stop),
 	  .help = "End the session of --system that is going on" },
+	{ .name = "switch",
+	  .type = OPT_LIST,
+	  OPT_OWN(struct record_own, switched),
+	  .arg = "LIST",
+	  .help = "Run no program, but have the recording that follows, or the one that is going "
+		  "on, record the events of these categories alone from now on; all, none, or "
+		  "default: what each program chooses" },
 	{ .name = "symbols-dir",
 	  .type = OPT_STRING,
 	  OPT_COMMON(open.symbol_dirs),
@@ -502,8 +509,9 @@ static void summarize(const struct recorder_result *r, const char *path, bool is
 	char size[32], lost[64] = "none lost", cost[80] = "";
 
 	if (st == SPUR_WARN) {
-		say("warning: %s: nothing was recorded: the program did not load the recorder",
-		    path);
+		say("warning: %s: nothing was recorded: the program %s", path,
+		    s.without ? "ended before it could record, or found no room for a file here"
+			      : "did not load the recorder");
 		return;
 	}
 	if (st == SPUR_FAIL) {
@@ -530,13 +538,38 @@ static void summarize(const struct recorder_result *r, const char *path, bool is
 		say("to see it: spur report %s", path);
 }
 
-/* Patterns that matched nothing are most likely mistyped. */
+/* Patterns that matched nothing are most likely mistyped, unless no process could be recorded. */
 static void tell_unmatched(const struct rules *rules)
 {
-	for (size_t i = 0; i < rules->count; i++)
+	for (size_t i = 0; rules->asked && i < rules->count; i++)
 		if (!rules->list[i].matched)
 			say("note: \"%s\" matched no function, library call, file or module",
 			    rules->list[i].text);
+}
+
+static void tell_without(const char *option, unsigned without)
+{
+	if (without & WITHOUT_CALLED)
+		say("note: %s: functions built with -finstrument-functions have no arguments and "
+		    "no results",
+		    option);
+	if (without & WITHOUT_MCOUNT)
+		say("note: %s: functions built with -pg have results only; add -mfentry", option);
+	if (without & WITHOUT_INFORMATION)
+		say("note: %s: some functions have no debug information; build with -g", option);
+}
+
+/* What rules asked for in vain. */
+static void tell_rules(const struct rules *rules)
+{
+	char option[128];
+
+	tell_unmatched(rules);
+	tell_without("-a", rules->without);
+	for (size_t i = 0; i < rules->count; i++) {
+		snprintf(option, sizeof(option), "\"%s\"", rules->list[i].text);
+		tell_without(option, rules->list[i].without);
+	}
 }
 
 /* --- converting --- */
@@ -649,7 +682,10 @@ static int record(struct values *v, const struct recorder_options *o)
 	path = mine.output ? mine.output : strrchr(r.path, '/') + 1;
 	code = r.code;
 	if (!v->quiet) {
-		tell_unmatched(o->rules);
+		tell_rules(o->rules);
+		if (r.signal == SIGSYS)
+			say("note: a filter of system calls ended the program, maybe at one of the "
+			    "recorder's");
 		summarize(&r, path, own->ring != 0, !own->convert.to);
 	}
 	if (own->convert.to) {
@@ -679,7 +715,7 @@ static int list(struct values *v, const struct recorder_options *o)
 	if (st == SPUR_FAIL)
 		return run_error(&err);
 	if (!v->quiet)
-		tell_unmatched(o->rules);
+		tell_rules(o->rules);
 	return count ? EXIT_CLEAN : EXIT_DIFFERENT;
 }
 
@@ -768,14 +804,20 @@ static int run_without(struct values *v)
 					   .size = own->ring ? own->ring : own->oneshot,
 					   .categories = own->categories,
 					   .providers = own->providers };
-	const int forms = own->system + own->stop + own->list;
+	const int forms = own->system + own->stop + own->list + (own->switched != NULL);
 
-	if (v->noperands)
+	if (forms > 1)
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"expected one of --system, --stop, --list and --switch, found several");
+	else if (v->noperands > 1 && own->switched)
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"--switch: expected one recording, found \"%s\" too", v->operands[1]);
+	else if (v->noperands && !own->switched)
 		err_set(&v->err, SPUR_ERR_USAGE, "expected no program with --%s, found \"%s\"",
 			own->system ? "system" : "stop", v->operands[0]);
-	else if (forms > 1)
-		err_set(&v->err, SPUR_ERR_USAGE,
-			"expected one of --system, --stop and --list, found several");
+	else if (own->switched && (own->pid || own->categories))
+		err_set(&v->err, SPUR_ERR_USAGE, "--switch: expected no --%s too, found one",
+			own->pid ? "pid" : "categories");
 	else if (own->ring && own->oneshot)
 		err_set(&v->err, SPUR_ERR_USAGE,
 			"expected one of --ring and --oneshot, found both");
@@ -788,9 +830,10 @@ static int run_without(struct values *v)
 			own->providers);
 	if (v->err.code || run_check_units(v) == SPUR_FAIL)
 		return run_error(&v->err);
-	return own->system ? record_system_run(v, &how)
-	       : own->stop ? record_system_stop(v)
-			   : record_system_list(v);
+	return own->switched ? record_switch(v, own->switched)
+	       : own->system ? record_system_run(v, &how)
+	       : own->stop   ? record_system_stop(v)
+			     : record_system_list(v);
 }
 
 static int record_run(const struct spur_cmd *cmd, struct values *v)
@@ -799,7 +842,8 @@ static int record_run(const struct spur_cmd *cmd, struct values *v)
 	struct rules rules = { 0 };
 	int code;
 
-	if (own->system || own->stop || (own->list && !v->noperands && !own->pid))
+	if (own->system || own->stop || own->switched ||
+	    (own->list && !v->noperands && !own->pid))
 		return run_without(v);
 	if (own->providers || v->json || v->jsonl)
 		err_set(&v->err, SPUR_ERR_USAGE, "%s: expected it without a program",
@@ -842,7 +886,9 @@ const struct spur_cmd spur_cmd_record = {
 		"and whatever ends it. Signals that end the program end the recording; if the "
 		"recorder is killed, the program goes on.\n"
 		"Without a program, --system records all programs of this user that have Spur's "
-		"library until Ctrl-C or --stop, and --list shows them.\n"
+		"library until Ctrl-C or --stop, and --list shows them. --switch LIST NAME.spur "
+		"switches categories of the programs' own events while they are recorded; without "
+		"a name, those of the session, or of the only recording that is going on.\n"
 		"The exit code is that of the program, 128 + N if signal N ended it. What the "
 		"recorder itself could not do has the codes below. docs/recording.md has more.",
 	.examples = "spur record ./prog --its-option\trecords into prog.spur\n"
@@ -851,7 +897,9 @@ const struct spur_cmd spur_cmd_record = {
 		    "argument\n"
 		    "spur record --to perfetto -o prog.pftrace ./prog\tconverts at once\n"
 		    "spur record --system --ring 64M -o all.spur\tall programs that have the "
-		    "library\n",
+		    "library\n"
+		    "spur record --switch net,disk prog.spur\tfrom now on only events of these "
+		    "categories\n",
 	.opts = options,
 	.own_size = sizeof(struct record_own),
 	.takes = TAKES_PROGRAM | TAKES_JSON | TAKES_JSONL,

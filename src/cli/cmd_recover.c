@@ -223,6 +223,7 @@ static int recover_clean(const struct recover *k, const char *path)
 	traces[0] = path;
 	k->v->traces = traces;
 	k->v->ntraces = 1;
+	k->v->shown = k->path;
 	code = run_pass(k->v, &(struct run_request){ .pass = "cut",
 						     .options = { RUN_OPTIONS(NULL, &cut) },
 						     .is_copy = true });

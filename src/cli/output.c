@@ -112,6 +112,21 @@ enum spur_status output_open(struct output *o, const char *path, bool force, str
 	return SPUR_OK;
 }
 
+enum spur_status output_check(const char *path, bool force, struct spur_error *err)
+{
+	struct stat st;
+	const bool there = os_stat(path, &st) == 0;
+
+	if (!*path)
+		return err_set(err, SPUR_ERR_USAGE, "-o: expected a file name, found an empty one");
+	if (is_standard_output(path) || (there && !S_ISREG(st.st_mode)))
+		return err_set(err, SPUR_ERR_USAGE,
+			       "-o %s: expected a new file or one to overwrite, found %s", path,
+			       there && S_ISDIR(st.st_mode) ? "a directory"
+							    : "a pipe, a device or the like");
+	return !force && (there || is_link(path)) ? output_exists(path, err) : SPUR_OK;
+}
+
 enum spur_status output_open_dir(struct output *o, const char *path, bool force,
 				 struct spur_error *err)
 {
@@ -140,19 +155,24 @@ static bool lies_below(const char *file, const char *dir)
 
 enum spur_status output_spare(const struct output *o, const char *input, struct spur_error *err)
 {
-	struct stat in, out;
-
 	if (o->is_dir)
 		return outdir_spare(&o->dir, input, err);
-	if (!o->replaces || os_stat(o->path, &out) != 0)
+	return o->replaces ? output_spare_file(o->path, input, err) : SPUR_OK;
+}
+
+enum spur_status output_spare_file(const char *path, const char *input, struct spur_error *err)
+{
+	struct stat in, out;
+
+	if (os_stat(path, &out) != 0)
 		return SPUR_OK;
 	if ((strcmp(input, "-") == 0 ? os_fstat(STDIN_FILENO, &in) : os_stat(input, &in)) != 0)
 		return SPUR_OK;
 	if ((in.st_dev != out.st_dev || in.st_ino != out.st_ino) &&
-	    !(S_ISDIR(in.st_mode) && lies_below(o->path, input)))
+	    !(S_ISDIR(in.st_mode) && lies_below(path, input)))
 		return SPUR_OK;
 	return err_set(err, SPUR_ERR_USAGE,
-		       "%s: the file is part of the input; write to another one", o->path);
+		       "%s: the file is part of the input; write to another one", path);
 }
 
 /*

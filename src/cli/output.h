@@ -35,6 +35,13 @@ enum spur_status output_open_dir(struct output *o, const char *path, bool force,
  * standard input), or a file in the directory `input`.
  */
 enum spur_status output_spare(const struct output *o, const char *input, struct spur_error *err);
+/* The same of a file that is not opened here. */
+enum spur_status output_spare_file(const char *path, const char *input, struct spur_error *err);
+/*
+ * Returns SPUR_FAIL, with the error set, unless a file that is not opened here may get this name: a
+ * new one, or (`force`) in place of a file.
+ */
+enum spur_status output_check(const char *path, bool force, struct spur_error *err);
 /*
  * Flushes the output and, with `keep`, gives the file its name; else removes it. Returns SPUR_FAIL,
  * with the error set, if that fails, but not if the reader of a pipe has closed it (EPIPE). Frees

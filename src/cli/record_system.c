@@ -11,10 +11,11 @@
 #include "recorder/board.h"
 #include "recorder/running.h"
 #include "recorder/summary.h"
+#include "recorder/switches.h"
 #include "recorder/system.h"
 #include "render/table.h"
 
-enum { ANSWER_MS = 60000, TEXT = 8192 };
+enum { ANSWER_MS = 60000, SWITCH_MS = 3000, TEXT = 8192 };
 
 /* --- a session --- */
 
@@ -200,4 +201,85 @@ int record_system_list(struct values *v)
 	if (st == SPUR_FAIL)
 		return run_error(&v->err);
 	return count ? EXIT_CLEAN : EXIT_DIFFERENT;
+}
+
+/* --- categories --- */
+
+/* The directory of the session, or of the only recording that is going on; NULL: v->err is set. */
+static const char *running_directory(struct values *v)
+{
+	char session[BOARD_PATH_MOST];
+	const char *dir = NULL;
+	struct running_list l;
+	enum spur_status st = board_directory(session, &v->err);
+
+	if (st == SPUR_FAIL)
+		return NULL;
+	if (st == SPUR_OK)
+		dir = arena_strdup(&v->arena, session, strlen(session));
+	else if (running_find(&l, 0, false, &v->err) == SPUR_OK) {
+		bool several = false;
+
+		for (size_t i = 1; i < l.count; i++)
+			several |= strcmp(l.items[i].dir, l.items[0].dir) != 0;
+		for (size_t i = 0; i < l.count && several; i++)
+			say("%s: process %d, %s", l.items[i].dir, (int)l.items[i].pid,
+			    l.items[i].program);
+		if (several || !l.count)
+			err_set(&v->err, SPUR_ERR_USAGE,
+				"expected a session or one recording that is going on, found %s",
+				several ? "several: name one of them" : "none");
+		else
+			dir = arena_strdup(&v->arena, l.items[0].dir, strlen(l.items[0].dir));
+		running_free(&l);
+	}
+	if (!dir && !v->err.code)
+		err_nomem(&v->err);
+	return dir;
+}
+
+/* What was reached, and which processes it was not. */
+static void say_told(const char *dir, const struct switch_result *r)
+{
+	char more[64] = "";
+
+	if (r->follow)
+		snprintf(more, sizeof(more), ", %zu will go by it from %s next event on", r->follow,
+			 r->follow == 1 ? "its" : "their");
+	say("%s: categories switched: %zu process%s told%s%s", dir, r->answered,
+	    plural(r->answered, "es"), more, r->later ? "; programs may start later" : "");
+	if (r->ended)
+		say("note: %zu process%s ended meanwhile", r->ended, plural(r->ended, "es"));
+	for (size_t i = 0; i < r->count; i++) {
+		const struct switch_process *const p = &r->items[i];
+
+		if (!p->answered && !p->ended && !p->follows)
+			say("warning: process %d, %s: no answer: it %s", (int)p->pid, p->program,
+			    p->listens	? "is stopped, or hangs"
+			    : p->number ? "has no thread that listens, and goes by the list when "
+					  "a point that is on comes"
+					: "uses an older version of the library");
+	}
+}
+
+int record_switch(struct values *v, const char *list)
+{
+	const char *dir = v->noperands ? v->operands[0] : NULL;
+	struct switch_result r;
+	enum spur_status st;
+	bool all;
+
+	if (switch_check(list, &v->err) == SPUR_FAIL)
+		return run_error(&v->err);
+	dir = dir ? dir : running_directory(v);
+	if (!dir)
+		return run_error(&v->err);
+	st = switch_categories(dir, list, SWITCH_MS, &r, &v->err);
+	if ((st == SPUR_OK && !v->quiet) || r.count)
+		say_told(dir, &r);
+	all = !r.silent;
+	switch_free(&r);
+	if (st == SPUR_FAIL)
+		return run_error(&v->err);
+	return all ? EXIT_CLEAN : EXIT_DIFFERENT;
 }

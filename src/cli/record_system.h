@@ -1,4 +1,4 @@
-/* `spur record` for several programs: --system, --stop, and --list without a program. */
+/* `spur record` without a program of its own: --system, --stop, --list and --switch. */
 #ifndef SPUR_CLI_RECORD_SYSTEM_H
 #define SPUR_CLI_RECORD_SYSTEM_H
 
@@ -15,5 +15,7 @@ struct record_system {
 int record_system_run(struct values *v, const struct record_system *how);
 int record_system_stop(struct values *v);
 int record_system_list(struct values *v);
+/* Switches the categories of the recording that is the operand, or of the one that is going on. */
+int record_switch(struct values *v, const char *list);
 
 #endif

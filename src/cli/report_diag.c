@@ -114,7 +114,7 @@ bool report_totals(const char *path, const struct diag_totals *sum, bool quiet)
 	return sum->damaged > 0;
 }
 
-bool report_diag(struct spur_trace *t, bool quiet, bool summary)
+bool report_diag(struct spur_trace *t, const char *path, bool quiet, bool summary)
 {
 	char room[OUT_LENT];
 	struct diag_totals sum;
@@ -136,7 +136,7 @@ bool report_diag(struct spur_trace *t, bool quiet, bool summary)
 	}
 	if (more)
 		out_printf(&o, "spur: %zu more files or kinds\n", more);
-	summary_out(&o, t->path, &sum, quiet);
+	summary_out(&o, path, &sum, quiet);
 	out_flush(&o);
 	out_free(&o);
 	return sum.damaged > 0;

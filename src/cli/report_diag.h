@@ -11,10 +11,11 @@ bool say_memory(void);
 /* Writes lines that are safe on a terminal. */
 void say_text(const char *text, size_t len);
 /*
- * Writes a line for each diagnostic kept, the number of others of its kind, and a summary; with
- * `quiet` only damage, with `summary` only the last line. Returns true if the trace is damaged.
+ * Writes a line for each diagnostic kept, the number of others of its kind, and a summary of the
+ * trace, which is called `path` there; with `quiet` only damage, with `summary` only the last line.
+ * Returns true if the trace is damaged.
  */
-bool report_diag(struct spur_trace *t, bool quiet, bool summary);
+bool report_diag(struct spur_trace *t, const char *path, bool quiet, bool summary);
 /* Writes the summary alone, of a trace that was not read. Returns true if it is damaged. */
 bool report_totals(const char *path, const struct diag_totals *sum, bool quiet);
 

@@ -416,12 +416,14 @@ static bool run_watches(const struct values *v)
 static bool run_messages(const struct run *r)
 {
 	const struct out *notes = r->env.notes;
+	const struct spur_trace *const t = r->env.trace;
+	const char *const path = r->v->shown ? r->v->shown : t ? t->path : NULL;
 
 	if (notes->len && !r->v->quiet)
 		say_text(notes->buf, notes->len);
-	if (r->env.trace && r->env.was_told)
-		return report_totals(r->env.trace->path, &r->env.told, r->v->quiet);
-	return r->env.trace && report_diag(r->env.trace, r->v->quiet, r->pass->shows_damage);
+	if (t && r->env.was_told)
+		return report_totals(path, &r->env.told, r->v->quiet);
+	return t && report_diag(r->env.trace, path, r->v->quiet, r->pass->shows_damage);
 }
 
 /* The exit code of a run without an error or a signal; prints why it is not EXIT_CLEAN. */
@@ -433,7 +435,11 @@ static int run_result(const struct run *r, enum spur_status st)
 		return EXIT_UNREADABLE;
 	if (signals_stop)
 		return EXIT_CLEAN;
-	if (r->damaged)
+	if (env->nothing) {
+		say("%s", env->nothing);
+		return EXIT_DIFFERENT;
+	}
+	if (r->damaged || env->damaged)
 		return EXIT_DAMAGED;
 	if (r->request->strict && env->lost) {
 		say("--strict: %llu events do not fit: nothing is written",
@@ -487,7 +493,8 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 {
 	struct pass_env *env = &r->env;
 	/* Where an allocation failed, an answer may lack names or rows. */
-	bool keep = st != SPUR_FAIL && !mem_failures_all() && !(r->request->strict && env->lost) &&
+	bool keep = st != SPUR_FAIL && !env->nothing && !mem_failures_all() &&
+		    !(r->request->strict && env->lost) &&
 		    !(env->trace && trace_over_limit(env->trace)) &&
 		    !((o->is_dir || r->request->is_copy) && signals_stop);
 
@@ -514,6 +521,9 @@ static enum spur_status run_open(struct values *v, struct spur_trace **trace)
 		return err_set(&v->err, SPUR_ERR_USAGE,
 			       "--%s: expected several traces, found one: %s",
 			       v->noffsets ? "offset" : "align", v->traces[0]);
+	for (size_t i = 0; i < v->ntraces; i++)
+		if (kept_refuse(v, v->traces[i]) == SPUR_FAIL)
+			return SPUR_FAIL;
 	if (v->ntraces == 1)
 		return spur_open(trace, v->traces[0], &v->open, &v->err);
 	if (v->style)
@@ -675,6 +685,7 @@ static enum spur_status run_spare(const struct run *r, const struct output *o)
 static enum spur_status run_begin(struct run *r, struct output *o, struct watch *watch)
 {
 	struct values *v = r->v;
+	enum spur_status st = SPUR_OK;
 
 	/* What a copy is, its trace decides. */
 	if (r->request->is_copy && run_open(v, &r->env.trace) == SPUR_FAIL)
@@ -685,9 +696,9 @@ static enum spur_status run_begin(struct run *r, struct output *o, struct watch 
 	/* Whoever has read the address of a server may close the pipe. */
 	if (!v->output && !r->request->until_stopped && input_may_wait(v))
 		watch_begin(watch);
-	if (!r->env.trace && kept_open(v, r->pass, &r->env, &r->env.trace) == SPUR_OK)
-		return SPUR_OK;
-	return r->env.trace ? SPUR_OK : run_open(v, &r->env.trace);
+	if (!r->env.trace)
+		st = kept_open(v, r->pass, &r->env, &r->env.trace);
+	return st == SPUR_WARN ? run_open(v, &r->env.trace) : st;
 }
 
 /* Runs the pass. If it read a store that turned out to be damaged, it reads the trace instead. */
@@ -697,6 +708,9 @@ static enum spur_status run_trusted(struct run *r)
 
 	if (st != SPUR_FAIL || !store_trace_is_damaged(r->env.trace))
 		return st;
+	if (kept_is_store(r->v))
+		return err_set(r->env.err, SPUR_ERR_FORMAT,
+			       "%s: expected a store, found a damaged one", r->v->traces[0]);
 	filter_free(r->env.filter);
 	r->env.filter = NULL;
 	spur_close(r->env.trace);
@@ -811,7 +825,9 @@ static enum spur_status compare_trace(struct run *r, const char *path)
 	enum spur_status st;
 
 	progress_begin(&progress, v, NULL);
-	st = spur_open(&env->trace, path, &v->open, env->err);
+	st = kept_refuse(v, path);
+	if (st != SPUR_FAIL)
+		st = spur_open(&env->trace, path, &v->open, env->err);
 	if (st == SPUR_FAIL) {
 		progress_end(&progress);
 		return st;

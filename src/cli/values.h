@@ -23,6 +23,7 @@ struct values {
 	const char *data; /* -d */
 	const char *const *traces; /* read as one trace; in the arena */
 	size_t ntraces;
+	const char *shown; /* the trace's name in messages; NULL: its path */
 	const char *opt_file; /* a file of further options; NULL: none */
 	struct spur_options open;
 	const char **binaries; /* NULL-ended; NULL: none given */

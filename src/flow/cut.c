@@ -161,6 +161,7 @@ enum spur_status cut_copy(const struct spur_format *format, struct copy *copy)
 	out_to_memory(&lines);
 	copy->notes = &lines;
 	st = format->copy(copy);
+	copy->damaged |= copy->bytes_lost != 0;
 	copy->notes = notes;
 	for (size_t at = 0; notes && at < lines.len;) {
 		const char *end = memchr(lines.buf + at, '\n', lines.len - at);

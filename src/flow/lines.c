@@ -1,9 +1,9 @@
 /*
  * Parallel rendering by feed. Each feed is a lane with blocks of lines: one that the merge (the
- * caller's thread) takes from, and some that are ready. Workers fill lanes in turn, some way ahead,
- * so that they have work while the merge stays with one lane; the merge fills a block itself if
- * none is ready and no worker fills it. On one thread each block is filled when it is needed, and
- * merged while it is in the cache.
+ * caller's thread) takes from, and some that are ready. Workers fill lanes some way ahead, first
+ * the one that the merge needs first, so that they have work while the merge stays with one lane;
+ * the merge fills a block itself if none is ready and no worker fills it. On one thread each block
+ * is filled when it is needed, and merged while it is in the cache.
  *
  * A feed that is read in parts (parts.h) has a lane for each of them: the merge takes from the one
  * of the first part that is left, and the lanes of some parts behind it are filled meanwhile. Where
@@ -49,6 +49,7 @@ struct lane {
 	struct lines *first, *last; /* list of `nready` blocks */
 	uint32_t nready;
 	uint32_t batches; /* a block */
+	int64_t until; /* time of the last line that was made */
 	struct lane *next, *before; /* in the queue */
 	struct part *part; /* of the feed; NULL: no feed is read in parts */
 	struct lane *later; /* of the next part; NULL: none yet */
@@ -280,6 +281,7 @@ static void lane_work(struct lanes *s, struct lane *l, struct spur_event *buffer
 		}
 		l->busy = false;
 		l->ended = ended;
+		l->until = block->n ? block->index[block->n - 1].ts : l->until;
 		block->next = NULL;
 		*(l->first ? &l->last->next : &l->first) = block;
 		l->last = block;
@@ -291,11 +293,25 @@ static void lane_work(struct lanes *s, struct lane *l, struct spur_event *buffer
 	pthread_cond_signal(&s->filled);
 }
 
-/* Fills the lane that has waited longest. Returns false if none waits. Called with s->lock held. */
+/*
+ * The lane in the queue whose next block the merge needs first. Where lanes are few it is the one
+ * that has come least far in time: blocks of others would fill the room that there is for them, and
+ * the merge would have to make this one itself. Many lanes, and parts of lanes, have their turns.
+ */
+static struct lane *queue_next(const struct lanes *s)
+{
+	struct lane *next = s->queue;
+
+	for (struct lane *l = next->next; l && s->core.windows && !l->part; l = l->next)
+		next = l->until < next->until ? l : next;
+	return next;
+}
+
+/* Fills the lane that is needed first. Returns false if none waits. Called with s->lock held. */
 static bool lanes_work(struct lanes *s, struct spur_event *buffer)
 {
 	while (s->queue) {
-		struct lane *l = s->queue;
+		struct lane *l = queue_next(s);
 
 		queue_remove(s, l);
 		if (!l->busy && !l->ended && l->nready < LINES_READY) {

@@ -168,7 +168,8 @@ static inline bool pair_is_by_class(const struct spur_event *row)
 
 /*
  * Returns the number of topmost frames that the row implies ended: its depth is smaller than
- * theirs, or they lie inside the frame that it ends. Changes nothing but the index.
+ * theirs, they lie inside the frame that it ends, or that one is PAIR_MISSING. Changes nothing but
+ * the index.
  */
 static inline size_t pair_excess(struct pair_stack *s, const struct spur_event *row)
 {
@@ -179,8 +180,11 @@ static inline size_t pair_excess(struct pair_stack *s, const struct spur_event *
 	if (row->kind == SPUR_SWITCH)
 		return row->flags & SPUR_F_OUT ? s->n - s->calls : 0;
 	if ((row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX) {
-		const size_t keep = (size_t)row->depth + (row->kind == SPUR_END_SPAN);
+		size_t keep = row->depth;
 
+		/* What ends a call whose begin is missing leaves no frame of it. */
+		if (row->kind == SPUR_END_SPAN && s->calls > keep)
+			keep += !(s->frames[keep].flags & PAIR_MISSING);
 		return s->calls > keep ? s->n - keep : s->n - s->calls;
 	}
 	if (pair_is_by_class(row)) {

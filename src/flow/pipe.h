@@ -177,6 +177,8 @@ struct pipe_render {
 	bool (*stage)(void *self, struct marked_rows rows, struct render_rows *out);
 	void (*render)(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 		       struct spur_args *scratch);
+	/* Text costs less than moving a row to another CPU's cache: one thread does all. */
+	bool light;
 };
 /* Out of line half of render_add(). */
 struct shown_row *render_add_slow(struct render_rows *out);

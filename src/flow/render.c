@@ -2,7 +2,7 @@
  * Merged rows to text on all cores. The caller's thread reads, merges and stages rows into chunks;
  * any thread renders the next chunk; whoever finds the oldest chunk rendered writes it. The caller
  * helps while the ring is full, so that two cores are busy whatever the shares of reading and
- * rendering are.
+ * rendering are. A pass whose text is light is rendered by the caller's thread alone.
  *
  * Invariant of the ring, under the lock: written <= taken <= staged <= written + size. Chunks in
  * [written, taken) are being rendered or done, those in [taken, staged) wait, the others are the
@@ -253,7 +253,7 @@ enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options
 	enum spur_status st;
 
 	threads = threads > RENDER_THREADS ? RENDER_THREADS : threads;
-	if (threads > 1 && ring_start(&ring, threads))
+	if (threads > 1 && !pass->light && ring_start(&ring, threads))
 		l.ring = &ring;
 	st = pipe_run_marked(t, opt, loop_rows, &l);
 	if (st == SPUR_OK && !l.stopped)

@@ -161,9 +161,15 @@ static bool part_name(const struct run *r, size_t number, char name[NAME_LEN])
 	return intern_put(r->names, name, strlen(name)) != INTERN_NONE;
 }
 
+static void losses_add(struct split *split, const struct copy *c)
+{
+	split->bytes_lost += c->bytes_lost;
+	split->damaged |= c->damaged;
+}
+
 /* Copies a part to a directory below the output. */
 static enum spur_status copy_dir(const struct copy *part, struct outdir *dir, const char *name,
-				 uint64_t *lost)
+				 struct split *split)
 {
 	struct outdir below;
 	struct copy c = *part;
@@ -173,12 +179,12 @@ static enum spur_status copy_dir(const struct copy *part, struct outdir *dir, co
 	if (st != SPUR_FAIL)
 		st = cut_copy(c.parts->trace->format, &c);
 	outdir_leave(&below, dir);
-	*lost += c.bytes_lost;
+	losses_add(split, &c);
 	return st;
 }
 
 static enum spur_status copy_file(const struct copy *part, struct outdir *dir, const char *name,
-				  uint64_t *lost)
+				  struct split *split)
 {
 	struct out o;
 	struct copy c = *part;
@@ -189,7 +195,7 @@ static enum spur_status copy_file(const struct copy *part, struct outdir *dir, c
 		return st;
 	st = cut_copy(c.parts->trace->format, &c);
 	end = outdir_finish(dir, name, &o, st == SPUR_FAIL ? NULL : c.err);
-	*lost += c.bytes_lost;
+	losses_add(split, &c);
 	return end == SPUR_FAIL ? end : st;
 }
 
@@ -212,8 +218,8 @@ static enum spur_status part_copy(struct run *r, size_t number)
 	c.one_run = cut_format(r->trace) != r->trace->format;
 	if (from && part_name(r, number, name))
 		st = cut_is_dir(r->trace)
-			     ? copy_dir(&c, r->split->dir, name, &r->split->bytes_lost)
-			     : copy_file(&c, r->split->dir, name, &r->split->bytes_lost);
+			     ? copy_dir(&c, r->split->dir, name, r->split)
+			     : copy_file(&c, r->split->dir, name, r->split);
 	mem_free(from);
 	kept_free(p->kept);
 	p->kept = NULL;

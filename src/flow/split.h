@@ -21,6 +21,7 @@ struct split {
 	struct spur_error error; /* if it fails */
 	size_t count; /* of parts */
 	uint64_t bytes_lost; /* of all parts, see struct copy */
+	bool damaged;
 };
 
 enum { SPLIT_PARTS = 65536 };

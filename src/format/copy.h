@@ -54,6 +54,8 @@ struct copy {
 	/* Set by the copy: */
 	uint64_t records; /* written, without those of tables */
 	uint64_t bytes_lost; /* of the input that is neither in the output nor unselected */
+	/* Something of the input is damaged, and is left out or was written anew. */
+	bool damaged;
 };
 
 #endif

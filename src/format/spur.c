@@ -143,7 +143,8 @@ void spb_pair_take(struct spb_pair *last, struct spb_pair p)
 
 /*
  * The line through the first pair and the last one, which may be that of a chunk; but where they
- * are less than a second apart, with the kernel's own slope.
+ * are less than a second apart, with the kernel's own slope, or (SPEC spur/learned-clock) the one
+ * that the recorder has learned.
  */
 void spb_scale_set(struct spb *s, struct spb_pair last)
 {
@@ -401,7 +402,10 @@ bool spb_thread_track(struct spb *s, struct spb_thread *th, unsigned nest)
 	return th->track != SPUR_NONE;
 }
 
-/* Of all threads. */
+/*
+ * Of all threads. In a file that grows, one that only has a name gets its track with its first
+ * chunk, which has its id.
+ */
 static bool thread_tracks(struct spb *s)
 {
 	bool good = true;
@@ -411,7 +415,8 @@ static bool thread_tracks(struct spb *s)
 		s->threads[i].begun = false;
 	}
 	for (size_t i = 0; good && i < s->nthreads; i++)
-		good = spb_thread_track(s, &s->threads[i], 0);
+		if (!s->follow || s->threads[i].tid || s->threads[i].described)
+			good = spb_thread_track(s, &s->threads[i], 0);
 	/* Reading has not begun. */
 	for (size_t i = 0; i < s->nthreads; i++)
 		s->threads[i].begun = false;

@@ -22,7 +22,6 @@
 enum {
 	MAX_FILES = 1 << 22,
 	SMALL_FILE_MAX = 256 << 20, /* bytes of a file of text */
-	COMM_LEN = 15,
 	SCORE_SURE = 100,
 	SCORE_TASKS = 80,
 	SCORE_DAT = 60,
@@ -70,7 +69,7 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
 	return true;
 }
 
-static bool uftrace_read_events(struct uftrace *u)
+bool uftrace_read_events(struct uftrace *u)
 {
 	struct text file, line;
 	const char *start;
@@ -128,91 +127,6 @@ static bool has_session(const char *dir)
 	return found;
 }
 
-/* --- which tasks there are --- */
-
-struct tid_list {
-	int64_t *tids;
-	size_t count, cap;
-};
-
-static bool add_tid(struct tid_list *l, int64_t tid)
-{
-	if (!mem_table_grow((void **)&l->tids, &l->cap, l->count + 1, sizeof(*l->tids), MAX_FILES))
-		return false;
-	l->tids[l->count++] = tid;
-	return true;
-}
-
-/* NNN.dat, NNN.dat.gz, NNN.dat.zst */
-static bool dat_tid(const char *name, int64_t *tid)
-{
-	struct text t = text_of(name);
-	uint64_t n;
-
-	if (!t.len || t.p[0] < '0' || t.p[0] > '9' || !text_u64(&t, 10, &n) || n > INT64_MAX)
-		return false;
-	*tid = (int64_t)n;
-	return text_is(t, ".dat") || text_is(t, ".dat.gz") || text_is(t, ".dat.zst");
-}
-
-static int by_number(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void sort_unique(struct tid_list *l)
-{
-	size_t n = 0;
-
-	if (l->count)
-		qsort(l->tids, l->count, sizeof(*l->tids), by_number);
-	for (size_t i = 0; i < l->count; i++)
-		if (!n || l->tids[n - 1] != l->tids[i])
-			l->tids[n++] = l->tids[i];
-	l->count = n;
-}
-
-static bool list_dats(const char *dir, struct tid_list *l)
-{
-	DIR *d = os_opendir(dir);
-	const struct dirent *e;
-	int64_t tid;
-	bool ok = true;
-
-	while (d && ok && (e = os_readdir(d)) != NULL)
-		if (dat_tid(e->d_name, &tid))
-			ok = add_tid(l, tid);
-	if (d)
-		os_closedir(d);
-	sort_unique(l);
-	return ok;
-}
-
-/* Tasks that info names and that have no file are said. */
-static void name_missing(struct uftrace *u, const struct tid_list *have)
-{
-	struct text list = u->d.info.tids, one;
-	uint64_t n, missing = 0, first = 0;
-
-	while (text_split(&list, ',', &one)) {
-		int64_t tid;
-
-		one = text_trim(one);
-		if (!text_u64(&one, 10, &n))
-			continue;
-		tid = (int64_t)n;
-		if (!have->count || !bsearch(&tid, have->tids, have->count, sizeof(tid), by_number))
-			first = missing++ ? first : n;
-	}
-	if (missing)
-		uftrace_say(u, DIAG_WARN, "uftrace/missing-dat", "info", DIAG_NO_OFF,
-			    "task list: expected %llu.dat, found no such file (%llu in all): it "
-			    "recorded nothing, or the file is lost",
-			    (unsigned long long)first, (unsigned long long)missing);
-}
-
 /* --- streams, tracks, feeds --- */
 
 struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint16_t cpu)
@@ -240,93 +154,12 @@ struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint1
 	return f;
 }
 
-static struct text base_of(struct text path)
-{
-	ptrdiff_t slash = text_rfind(path, '/');
-
-	return slash < 0 ? path : text_make(path.p + slash + 1, path.len - (size_t)(slash + 1));
-}
-
-static uint32_t process_add(struct uftrace *u, int64_t pid, struct text image)
-{
-	const struct text name = base_of(image);
-
-	return trace_add_track(u->t, (struct spur_track){
-					     .parent = SPUR_NONE,
-					     .name = trace_intern_n(u->t, name.p, name.len),
-					     .kind = SPUR_TRACK_PROCESS,
-					     .pid = pid,
-					     .tid = -1,
-					     .cpu = -1,
-				     });
-}
-
-static uint32_t process_track(struct uftrace *u, struct map64 *by_pid, int64_t pid,
-			      struct text image)
-{
-	struct map64_slot *slot;
-	uint32_t id;
-
-	/* Without task.txt each task is a process, of which none comes again. */
-	if (!u->d.ntasks)
-		return process_add(u, pid, image);
-	slot = map64_put(by_pid, (uint64_t)pid);
-	if (slot && slot->value)
-		return (uint32_t)slot->value - 1;
-	id = slot ? process_add(u, pid, image) : SPUR_NONE;
-	if (id != SPUR_NONE)
-		slot->value = id + 1;
-	return id;
-}
-
-static uint32_t thread_track(struct uftrace *u, struct map64 *by_pid, int64_t tid)
-{
-	const struct uftrace_task *k = uftrace_task(&u->d, tid);
-	int64_t pid = k && uftrace_task_pid(k) ? uftrace_task_pid(k) : tid;
-	const struct uftrace_session *s =
-		k && k->nrefs ? uftrace_task_ref(k, k->nrefs - 1).session : NULL;
-	struct text image, name;
-	uint32_t parent;
-
-	if (!s)
-		s = uftrace_session_at(&u->d, tid, UINT64_MAX - 1);
-	image = s ? s->exename : u->d.info.exename;
-	parent = process_track(u, by_pid, pid, image);
-	if (parent == SPUR_NONE)
-		return SPUR_NONE;
-	name = base_of(image);
-	/* SPEC uftrace/task-name: as the kernel cuts it, until a perf COMM record says otherwise */
-	if (name.len > COMM_LEN)
-		name.len = COMM_LEN;
-	return trace_add_track(u->t, (struct spur_track){
-					     .parent = parent,
-					     .name = trace_intern_n(u->t, name.p, name.len),
-					     .kind = SPUR_TRACK_THREAD,
-					     .pid = pid,
-					     .tid = tid,
-					     .cpu = -1,
-				     });
-}
-
-/* A track of no task. */
-static uint32_t other_track(struct uftrace *u, const char *name)
-{
-	return trace_add_track(u->t, (struct spur_track){
-					     .parent = SPUR_NONE,
-					     .name = trace_intern(u->t, name),
-					     .kind = SPUR_TRACK_OTHER,
-					     .pid = -1,
-					     .tid = -1,
-					     .cpu = -1,
-				     });
-}
-
 static bool add_feed(struct uftrace *u, struct map64 *by_pid, int64_t tid,
 		     const struct uftrace_file *file)
 {
 	struct feed *f;
-	uint32_t track = tid == uftrace_no_task ? other_track(u, "bookkeeping")
-						: thread_track(u, by_pid, tid);
+	uint32_t track = tid == uftrace_no_task ? uftrace_other_track(u, "bookkeeping")
+						: uftrace_thread_track(u, by_pid, tid);
 
 	f = track == SPUR_NONE ? NULL : trace_add_feed(u->t, track, NULL);
 	if (f && file) {
@@ -340,7 +173,7 @@ static bool add_feed(struct uftrace *u, struct map64 *by_pid, int64_t tid,
  * One feed for every task that has a .dat (the first files) or is named in a per-CPU file. All
  * files have been added.
  */
-static bool add_feeds(struct uftrace *u, const struct tid_list *dats)
+static bool add_feeds(struct uftrace *u, const struct uftrace_tids *dats)
 {
 	struct map64 by_pid = { 0 };
 	size_t side = 0, dat = 0;
@@ -371,7 +204,7 @@ static bool add_extern(struct uftrace *u)
 	u->extern_feed = SPUR_NONE;
 	if (!file || !text_is(uftrace_file_name(u, file), "extern.dat"))
 		return true;
-	track = other_track(u, "external data");
+	track = uftrace_other_track(u, "external data");
 	if (track == SPUR_NONE || !uftrace_open_file(u, file, &u->t->diag))
 		return track != SPUR_NONE;
 	source_need(file->source, UINT64_MAX);
@@ -438,80 +271,67 @@ static void rewind_feed(struct spur_trace *t, struct feed *f)
 		u->files[f->stream].state = FILE_CLOSED;
 }
 
-/* --- info for people --- */
-
-static bool add_info(struct uftrace *u)
+bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
 {
-	const struct uftrace_info *i = &u->d.info;
-	char buf[UFTRACE_EXIT_TEXT];
-	const struct text status = uftrace_exit_text(i->exit_status, buf);
-	const struct {
-		const char *key;
-		struct text value;
-	} items[] = {
-		{ "program version", i->uftrace_version },
-		{ "recorded on", i->record_date },
-		{ "command line", i->cmdline },
-		{ "executable", i->exename },
-		{ "build id", i->build_id },
-		{ "exit status", status },
-		{ "elapsed time", i->elapsed },
-		{ "cpu", i->cpudesc },
-		{ "number of cpus", i->nr_cpus },
-		{ "memory", i->meminfo },
-		{ "system load", i->load },
-		{ "kernel", i->kernel },
-		{ "host", i->hostname },
-		{ "distribution", i->distro },
-		{ "pattern type", i->pattern_type },
-		{ "sysctl", i->sysctl },
-		{ "system time", i->usage[0] },
-		{ "user time", i->usage[1] },
-		{ "context switches", i->usage[2] },
-		{ "max rss (KB)", i->usage[3] },
-		{ "page faults", i->usage[4] },
-		{ "disk iops", i->usage[5] },
-		{ "argument specs", i->argspec },
-		{ "return specs", i->retspec },
-		{ "default options", text_trim(u->d.default_opts) },
-		{ "note", text_trim(u->d.note) },
-	};
+	const struct source_options so = { .read_size = u->t->options.read_size,
+					   .max_unpacked = u->t->options.max_unpacked,
+					   .over = &u->t->over_limit,
+					   .stop = u->t->options.stop };
+	struct spur_error err = { 0 };
+	struct out path;
+	bool ok;
 
-	for (size_t k = 0; k < sizeof(items) / sizeof(items[0]); k++)
-		if (items[k].value.len &&
-		    !trace_add_info(u->t, items[k].key, "%.*s", (int)items[k].value.len,
-				    items[k].value.p))
-			return false;
-	return true;
+	if (file->state != FILE_CLOSED)
+		return file->state != FILE_FAILED;
+	out_to_memory(&path);
+	out_printf(&path, "%s/%s", u->dir, uftrace_file_name(u, file).p);
+	out_char(&path, '\0');
+	ok = !path.error && source_open(&file->source, path.buf, &so, &err) != SPUR_FAIL;
+	out_free(&path);
+	file->state = ok ? FILE_SOURCE : FILE_FAILED;
+	if (!ok)
+		diag_add(diag, DIAG_DAMAGE, "uftrace/unreadable", uftrace_file_name(u, file).p,
+			 DIAG_NO_OFF, 0, "%s", err.message);
+	return ok;
 }
 
-static void set_clock(struct uftrace *u)
+/* Copies the bytes of a small file into the arena. Keeps its source if out of memory. */
+static void copy_small(struct uftrace *u, struct uftrace_file *file)
 {
-	static const char *const names[][3] = {
-		{ "--clock realtime", "--clock=realtime", "realtime" },
-		{ "--clock mono_raw", "--clock=mono_raw", "monotonic raw" },
-		{ "--clock boot", "--clock=boot", "boottime" },
-	};
-	struct clock_info *c = &u->t->clock;
-	struct text offset = u->d.info.utc_offset;
-	int64_t seconds;
+	struct source *const s = file->source;
+	char *copy;
 
-	c->hz = 1000000000;
-	c->name = "monotonic";
-	c->derived = u->d.info.cmdline.len
-			     ? "the recorder's default; the command line names no other"
-			     : "the recorder's default; the command line is not in the data";
-	for (size_t i = 0; i < 3; i++)
-		if (text_search(u->d.info.cmdline, names[i][0]) >= 0 ||
-		    text_search(u->d.info.cmdline, names[i][1]) >= 0) {
-			c->name = names[i][2];
-			c->derived = "the recorder's command line";
-		}
-	if (text_i64(&offset, &seconds) && seconds > 0 && seconds < INT64_MAX / 1000000000) {
-		c->epoch_known = true;
-		c->epoch_ns = seconds * 1000000000;
-		c->epoch_error_ns = 1000000000;
+	pthread_mutex_lock(&u->t->lock);
+	copy = arena_chars(&u->t->parked, s->size);
+	pthread_mutex_unlock(&u->t->lock);
+	if (!copy)
+		return;
+	memcpy(copy, s->data, s->size);
+	file->size = (uint32_t)s->size;
+	file->bytes = (const uint8_t *)copy;
+	file->state = FILE_COPIED;
+	source_close(s);
+}
+
+bool uftrace_open_dat(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
+{
+	const uint8_t *data;
+	uint64_t size;
+
+	if (file->state != FILE_CLOSED)
+		return file->state != FILE_FAILED;
+	if (!uftrace_open_file(u, file, diag))
+		return false;
+	data = file->source->data;
+	size = file->source->size;
+	if (file->source->copy) {
+		copy_small(u, file);
+	} else if (size <= UINT32_MAX && source_keep_map(file->source)) {
+		file->bytes = data;
+		file->size = (uint32_t)size;
+		file->state = FILE_MAPPED;
 	}
+	return true;
 }
 
 /*
@@ -548,7 +368,7 @@ static bool reserve_files(struct uftrace *u, size_t n)
 	       trace_reserve_streams(u->t, n + OTHERS) && trace_reserve_feeds(u->t, n + OTHERS);
 }
 
-static bool add_dats(struct uftrace *u, struct tid_list *dats, struct source *src,
+static bool add_dats(struct uftrace *u, struct uftrace_tids *dats, struct source *src,
 		     const char *src_name)
 {
 	char name[40];
@@ -557,22 +377,22 @@ static bool add_dats(struct uftrace *u, struct tid_list *dats, struct source *sr
 	if (src) {
 		struct uftrace_file *f = uftrace_add_file(u, src_name, SPUR_NO_CPU);
 
-		dat_tid(src_name, &tid);
-		if (!f || !add_tid(dats, tid))
+		uftrace_dat_tid(src_name, &tid);
+		if (!f || !uftrace_add_tid(dats, tid))
 			return false;
 		f->source = src;
 		f->state = FILE_SOURCE;
 		u->borrowed = src;
 		return true;
 	}
-	if (!list_dats(u->dir, dats) || !reserve_files(u, dats->count))
+	if (!uftrace_list_dats(u->dir, dats) || !reserve_files(u, dats->count))
 		return false;
 	for (size_t i = 0; i < dats->count; i++) {
 		snprintf(name, sizeof(name), "%lld.dat", (long long)dats->tids[i]);
 		if (!uftrace_add_file(u, name, SPUR_NO_CPU))
 			return false;
 	}
-	name_missing(u, dats);
+	uftrace_name_missing(u, dats);
 	return true;
 }
 
@@ -599,38 +419,67 @@ static void read_default_opts(struct uftrace *u)
 		    u->d.default_opts.p);
 }
 
-static bool read_all(struct uftrace *u, struct source *src, const char *src_name)
+/* What small files say of records. Returns false if out of memory. */
+static bool read_texts(struct uftrace *u)
 {
-	struct tid_list dats = { 0 };
 	struct text ignored;
-	bool ok;
 
-	uftrace_intern_names(u);
+	uftrace_make_layouts(u);
+	if (!uftrace_read_specs(u) || !uftrace_read_events(u))
+		return false;
+	read_default_opts(u);
+	uftrace_slurp(u, "note.txt", &u->d.note);
+	if (!uftrace_slurp(u, "python.fake.sym", &ignored))
+		return true;
+	u->python = uftrace_module(u, text_of("python.fake"), text_of(""));
+	if (u->python)
+		u->python->numbered = true;
+	return u->python != NULL;
+}
+
+static void read_info(struct uftrace *u)
+{
 	uftrace_read_info(u);
 	u->shallow = u->d.info.have && (u->d.info.features >> UFTRACE_MAX_STACK & 1) &&
 		     u->d.info.max_stack <= DEPTH_MASK + 1;
+}
+
+static bool read_all(struct uftrace *u, struct source *src, const char *src_name)
+{
+	struct uftrace_tids dats = { 0 };
+	bool ok;
+
+	uftrace_intern_names(u);
+	read_info(u);
 	uftrace_read_tasks(u);
-	ok = uftrace_read_maps(u) && add_dats(u, &dats, src, src_name);
+	ok = uftrace_read_maps(u, NULL) && add_dats(u, &dats, src, src_name);
 	if (ok && u->guess_order)
 		guess_order(u);
-	uftrace_make_layouts(u);
-	ok = ok && uftrace_read_specs(u) && uftrace_read_events(u);
-	read_default_opts(u);
-	uftrace_slurp(u, "note.txt", &u->d.note);
-	if (ok && uftrace_slurp(u, "python.fake.sym", &ignored)) {
-		u->python = uftrace_module(u, text_of("python.fake"), text_of(""));
-		ok = u->python != NULL;
-		if (ok)
-			u->python->numbered = true;
-	}
+	ok = ok && read_texts(u);
 	ok = ok && (src || (uftrace_read_perf(u) && uftrace_read_kernel(u)));
 	if (ok)
 		uftrace_sort_sides(u);
 	if (ok && !src && exists(u->dir, "extern.dat"))
 		ok = uftrace_add_file(u, "extern.dat", SPUR_NO_CPU) != NULL;
-	ok = ok && add_feeds(u, &dats) && add_extern(u) && add_info(u);
+	ok = ok && add_feeds(u, &dats) && add_extern(u) && uftrace_add_info(u);
 	mem_table_free(dats.tids, dats.cap, sizeof(*dats.tids));
 	return ok;
+}
+
+/* A directory that is being written is one feed. */
+static enum spur_status read_growing(struct uftrace *u, struct spur_error *err)
+{
+	uftrace_intern_names(u);
+	read_info(u);
+	/* Until the first record tells: that of this machine. */
+	if (u->guess_order)
+		u->d.info.big_endian = order_swaps(false);
+	u->swap = order_swaps(u->d.info.big_endian);
+	if (uftrace_follow_open(u, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (u->guess_order)
+		guess_order(u);
+	return read_texts(u) && uftrace_add_info(u) ? SPUR_OK : err_nomem(err);
 }
 
 /* SPEC uftrace/origin: all files have one clock and, but for the kernel's pages, one byte order. */
@@ -658,6 +507,7 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 		return err_nomem(err);
 	t->state = u;
 	u->t = t;
+	u->log = &t->diag;
 	u->over.ended = true;
 	if (!src)
 		u->dir = t->path;
@@ -665,8 +515,12 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 		u->dir = slash ? arena_strdup(&t->arena, t->path,
 					      (size_t)(slash - t->path) + (slash == t->path))
 			       : arena_strdup(&t->arena, ".", 1);
-	if (!read_all(u, src, src_name))
+	if (!src && t->options.follow) {
+		if (read_growing(u, err) == SPUR_FAIL)
+			return SPUR_FAIL;
+	} else if (!read_all(u, src, src_name)) {
 		return err_nomem(err);
+	}
 	if (!u->t->nfeeds)
 		return err_set(err, SPUR_ERR_FORMAT,
 			       "%s: expected at least one TID.dat with records, found none%s",
@@ -680,7 +534,7 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 		     : i->version == 4 ? "4"
 				       : arena_printf(&t->arena, "%u", i->version);
 	t->byte_order = i->big_endian ? "big" : "little";
-	set_clock(u);
+	uftrace_set_clock(u);
 	if (!add_origin(u))
 		return err_nomem(err);
 	return t->version ? SPUR_OK : err_nomem(err);
@@ -708,11 +562,11 @@ static void keep_to_range(struct uftrace *u, struct feed *f, struct uftrace_feed
 static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
 {
 	struct uftrace *u = t->state;
-	const struct uftrace_feed uf = uftrace_feed_at(u, f->id);
+	const struct uftrace_feed uf = u->follow ? u->over : uftrace_feed_at(u, f->id);
 	uint64_t time = UINT64_MAX, word;
 	struct source view, *s;
 
-	if (uf.is_extern || t->want_from != INT64_MIN)
+	if (u->follow || uf.is_extern || t->want_from != INT64_MIN)
 		return false;
 	if (uf.file) {
 		if (!uftrace_open_dat(u, uf.file, &t->feeds[f->id]->diag))
@@ -735,8 +589,11 @@ static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
 static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
 {
 	struct uftrace *u = t->state;
-	struct uftrace_feed *const uf = uftrace_feed_state(u, f);
+	struct uftrace_feed *uf;
 
+	if (u->follow)
+		return uftrace_follow_next(u->follow, b);
+	uf = uftrace_feed_state(u, f);
 	b->count = 0;
 	if (!uf)
 		return SPUR_FAIL;
@@ -775,7 +632,7 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 
 static void file_close(const struct uftrace *u, const struct uftrace_file *f)
 {
-	if (f->state == FILE_SOURCE && f->source != u->borrowed)
+	if ((f->state == FILE_SOURCE && f->source != u->borrowed) || f->state == FILE_GROWING)
 		source_close(f->source);
 	else if (f->state == FILE_MAPPED)
 		resident_unmap(f->bytes, f->size);
@@ -787,6 +644,7 @@ static void close_data(struct spur_trace *t)
 
 	for (size_t i = 0; i < t->nfeeds; i++)
 		feed_close(u, t->feeds[i]);
+	uftrace_follow_close(u->follow);
 	for (size_t i = 0; i < u->nfiles; i++)
 		file_close(u, &u->files[i]);
 	mem_table_free(u->files, u->files_cap, sizeof(*u->files));
@@ -802,19 +660,7 @@ static void close_data(struct spur_trace *t)
 	map64_free(&u->event_names);
 	key_index_free(&u->unknown_classes);
 	map64_free(&u->module_index);
-	for (size_t i = 0; i < u->d.nsessions; i++) {
-		struct uftrace_session *s = &u->d.sessions[i];
-
-		if (!s->shared_maps) {
-			mem_free(s->maps);
-			mem_free(s->dlopens);
-		}
-	}
-	for (size_t i = 0; i < u->d.ntasks; i++)
-		if (u->d.tasks[i].refs_cap)
-			mem_free(u->d.tasks[i].refs);
-	mem_free(u->d.sessions);
-	mem_table_free(u->d.tasks, u->d.tasks_cap, sizeof(*u->d.tasks));
+	uftrace_free_tasks(&u->d);
 	for (size_t i = 0; i < u->nslurped; i++)
 		source_close(u->slurped[i]);
 	mem_free(u->slurped);
@@ -823,7 +669,7 @@ static void close_data(struct spur_trace *t)
 
 static int probe_dir(const char *dir)
 {
-	struct tid_list dats = { 0 };
+	struct uftrace_tids dats = { 0 };
 	char path[4400], magic[8] = "";
 	size_t n;
 
@@ -831,7 +677,7 @@ static int probe_dir(const char *dir)
 	if (file_head(path, FILE_REGULAR, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
 	    memcmp(magic, "Ftrace!", 8) == 0)
 		return SCORE_SURE;
-	list_dats(dir, &dats);
+	uftrace_list_dats(dir, &dats);
 	n = dats.count;
 	mem_table_free(dats.tids, dats.cap, sizeof(*dats.tids));
 	if (!n)
@@ -860,7 +706,8 @@ static int probe(const struct probe *p)
 
 	if (p->is_dir)
 		return probe_dir(p->path);
-	return uftrace_score_dat(dat_tid(slash ? slash + 1 : p->path, &tid), p->head, p->len);
+	return uftrace_score_dat(uftrace_dat_tid(slash ? slash + 1 : p->path, &tid), p->head,
+				 p->len);
 }
 
 const struct uftrace_data *uftrace_data(const struct spur_trace *t)
@@ -898,9 +745,8 @@ static bool path_begins(struct text path, struct text word)
 	       memcmp(path.p + slash + 1, word.p, word.len) == 0;
 }
 
-static bool has_module(const struct spur_trace *t, struct text word)
+static bool find_module(const struct uftrace_data *d, struct text word)
 {
-	const struct uftrace_data *d = uftrace_data(t);
 
 	for (size_t i = 0; i < d->nsessions; i++) {
 		const struct uftrace_session *s = &d->sessions[i];
@@ -918,10 +764,24 @@ static bool has_module(const struct spur_trace *t, struct text word)
 	return !d->nsessions;
 }
 
-static uint32_t session_at(const struct spur_trace *t, const struct spur_track *track, int64_t ts,
-			   int64_t *until)
+static struct uftrace_follow *follow_of(const struct spur_trace *t)
 {
-	const struct uftrace_data *d = uftrace_data(t);
+	return ((const struct uftrace *)t->state)->follow;
+}
+
+static bool has_module(const struct spur_trace *t, struct text word)
+{
+	bool has;
+
+	uftrace_follow_lock(follow_of(t));
+	has = find_module(uftrace_data(t), word);
+	uftrace_follow_unlock(follow_of(t));
+	return has;
+}
+
+static uint32_t find_session(const struct uftrace_data *d, const struct spur_track *track,
+			     int64_t ts, int64_t *until)
+{
 	const struct uftrace_task *task = uftrace_task(d, track->tid);
 	const uint64_t time = ts < 0 ? 0 : (uint64_t)ts;
 	const struct uftrace_session *s = uftrace_session_at(d, track->tid, time);
@@ -939,16 +799,30 @@ static uint32_t session_at(const struct spur_trace *t, const struct spur_track *
 	return s ? (uint32_t)(s - d->sessions) + 1 : 0;
 }
 
+static uint32_t session_at(const struct spur_trace *t, const struct spur_track *track, int64_t ts,
+			   int64_t *until)
+{
+	uint32_t number;
+
+	uftrace_follow_lock(follow_of(t));
+	number = find_session(uftrace_data(t), track, ts, until);
+	uftrace_follow_unlock(follow_of(t));
+	return number;
+}
+
 static bool session_of(const struct spur_trace *t, uint32_t number, struct format_session *s)
 {
 	const struct uftrace_data *d = uftrace_data(t);
+	bool known;
 
-	if (!number || number > d->nsessions)
-		return false;
-	*s = (struct format_session){ .name = d->sessions[number - 1].exename.p,
-				      .len = d->sessions[number - 1].exename.len,
-				      .pid = d->sessions[number - 1].pid };
-	return true;
+	uftrace_follow_lock(follow_of(t));
+	known = number && number <= d->nsessions;
+	if (known)
+		*s = (struct format_session){ .name = d->sessions[number - 1].exename.p,
+					      .len = d->sessions[number - 1].exename.len,
+					      .pid = d->sessions[number - 1].pid };
+	uftrace_follow_unlock(follow_of(t));
+	return known;
 }
 
 const struct spur_format spur_format_uftrace = {
@@ -958,6 +832,7 @@ const struct spur_format spur_format_uftrace = {
 	.reads = "versions 3 and 4, 32 and 64 bit, both byte orders; a single TID.dat, also from a "
 		 "pipe",
 	.counts_discarded = true,
+	.follows_dirs = true,
 	.probe = probe,
 	.open = open_data,
 	.begins = begins,

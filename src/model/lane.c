@@ -248,8 +248,17 @@ uint32_t lanes_span(struct lanes *l, uint32_t track, int64_t ts, int64_t dur)
 			     0))
 		return span_slow(l, track, ts, dur);
 	ends = s->own.ends;
+	/* Without BEGINs all have ended if the first one has: most spans need not wait for `n`. */
+	if (ends[1] <= ts && !s->rest) {
+		ends[1] = end;
+		s->own.n = 1;
+		return track;
+	}
 	n = s->own.n;
-	while (ends[n] <= ts)
+	/* Most often few have ended, and how many cannot be predicted: two without a branch. */
+	n -= ends[n] <= ts;
+	n -= ends[n] <= ts;
+	while (__builtin_expect(ends[n] <= ts, 0))
 		n--;
 	if (__builtin_expect(ends[n] < end || n + 1 == s->own.cap, 0))
 		return span_slow(l, track, ts, dur);

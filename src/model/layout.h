@@ -19,7 +19,6 @@ enum layout_kind {
 	LAYOUT_TEXT, /* a string, the same in all records of the layout */
 	LAYOUT_FIXED, /* a number, the same in all records of the layout */
 	LAYOUT_NUMBER,
-	LAYOUT_DIGIT, /* a number below 10 */
 	LAYOUT_HEX, /* a number that text shows as SPUR_SHOW_HEX */
 	LAYOUT_REST, /* the number of the record's bytes behind its first `size` */
 };

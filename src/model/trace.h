@@ -148,6 +148,11 @@ struct spur_trace {
 	/* Rows of a track may come from several feeds, so call stacks need the merged order */
 	bool tracks_shared;
 	/*
+	 * A track has had several names while rows were read, so its name depends on which rows
+	 * were: it is the last one of these. Atomic.
+	 */
+	bool tracks_renamed;
+	/*
 	 * Only rows from `want_from` to before `want_to` will be used; a reader may skip everything
 	 * else. The whole range by default.
 	 */

@@ -121,6 +121,7 @@ static enum spur_status join_pass(struct pass_env *env, struct cut *cut)
 	}
 	tell_losses(env, &none, convert_options(env)->to);
 	env->lost = cut->copy.bytes_lost != 0;
+	env->damaged = cut->copy.damaged;
 	tell_clocks(env);
 	return SPUR_OK;
 }

@@ -10,12 +10,11 @@
  * has no part in min, max and mean. Rows are read merged by time, so that the last value is the
  * last one of all threads.
  */
-#include <math.h>
 
 #include "base/map64.h"
 #include "flow/args.h"
 #include "pass/counters.h"
-#include "render/table.h"
+#include "render/numbers.h"
 
 enum { SERIES_MAX = 1 << 20 };
 
@@ -23,11 +22,9 @@ struct series {
 	uint32_t track; /* of the process, or the track itself */
 	uint32_t name, argument; /* string ids */
 	uint64_t id;
-	uint64_t samples, nan;
-	struct table_value least, most, last; /* TABLE_NONE: no number yet */
+	struct numbers samples;
+	struct table_value last;
 	int64_t start, end;
-	__int128 whole; /* sum of the integers */
-	long double sum, rest; /* of the floats, and what rounding took from it */
 	const char *label; /* --values: the text in front of the value; NULL: not made yet */
 	size_t label_len;
 };
@@ -176,53 +173,12 @@ static struct series *series_find(struct counters *c, uint32_t argument)
 	return s;
 }
 
-/* --- sums --- */
-
-/* Neumaier's: what rounding loses of either is kept. */
-static void float_add(struct series *s, double v)
-{
-	const long double x = v, sum = s->sum + x;
-
-	if (isfinite(sum))
-		s->rest += fabsl(s->sum) >= fabsl(x) ? (s->sum - sum) + x : (x - sum) + s->sum;
-	s->sum = sum;
-}
-
 static void series_add(struct series *s, struct table_value v, int64_t ts)
 {
-	s->start = s->samples ? s->start : ts;
+	s->start = s->samples.count ? s->start : ts;
 	s->end = ts;
 	s->last = v;
-	s->samples++;
-	if (v.type == TABLE_F64 && isnan(v.f)) {
-		s->nan++;
-		return;
-	}
-	if (s->least.type == TABLE_NONE || table_value_order(v, s->least) < 0)
-		s->least = v;
-	if (s->most.type == TABLE_NONE || table_value_order(v, s->most) > 0)
-		s->most = v;
-	if (v.type == TABLE_F64)
-		float_add(s, v.f);
-	else
-		s->whole += v.type == TABLE_U64 ? (__int128)v.u : (__int128)v.i;
-}
-
-static struct table_value series_mean(const struct series *s)
-{
-	const uint64_t n = s->samples - s->nan;
-	__int128 quotient;
-	long double floats = isfinite(s->sum) ? s->sum + s->rest : s->sum;
-
-	if (!n)
-		return (struct table_value){ 0 };
-	/* No more than 2^64 samples: the sum fits, and the mean lies among the samples. */
-	quotient = s->whole / (__int128)n;
-	if (floats == 0 && s->whole % (__int128)n == 0)
-		return quotient < 0 ? table_i64((int64_t)quotient) : table_u64((uint64_t)quotient);
-	return table_f64((double)((long double)quotient +
-				  (long double)(s->whole % (__int128)n) / (long double)n +
-				  floats / (long double)n));
+	numbers_add(&s->samples, v);
 }
 
 /* --- the rows --- */
@@ -421,15 +377,15 @@ static struct table_value cell_value(const void *self, const void *row, int colu
 
 	switch ((enum column)column) {
 	case COL_SAMPLES:
-		return table_u64(s->samples);
+		return table_u64(s->samples.count);
 	case COL_NAN:
-		return table_u64(s->nan);
+		return table_u64(s->samples.nan);
 	case COL_MIN:
-		return s->least;
+		return s->samples.least;
 	case COL_MAX:
-		return s->most;
+		return s->samples.most;
 	case COL_MEAN:
-		return series_mean(s);
+		return numbers_mean(&s->samples);
 	case COL_LAST:
 		return s->last;
 	case COL_START:

@@ -20,9 +20,11 @@ static enum spur_status cut_pass(struct pass_env *env)
 		return SPUR_FAIL;
 	}
 	env->lost = c.copy.bytes_lost != 0;
-	if (c.none && !(c.pipe.stop && *c.pipe.stop))
-		return err_set(env->err, SPUR_ERR_USAGE,
-			       "no event passes the filter: nothing was written");
+	env->damaged = c.copy.damaged;
+	if (c.none && !(c.pipe.stop && *c.pipe.stop)) {
+		env->nothing = "no event passes the filter: nothing was written";
+		return SPUR_WARN;
+	}
 	/* A format without a header: the file would not be a trace. */
 	if (!env->dir && !env->out->flushed && !env->out->len && !env->out->error &&
 	    !(c.pipe.stop && *c.pipe.stop))

@@ -25,15 +25,25 @@ enum {
 	LEN_WIDTH = 5,
 	BYTES_A_LINE = 16,
 	SHARED_ROWS = 1 << 28,
-	HEAD_ROOM = 96, /* of a line, with its longest numbers */
+	HEAD_ROOM = 128, /* of a line, with its longest numbers */
 	KIND_TEXT = 32, /* bytes for the name of a kind and what stands around it */
+	LENGTH_TEXT = 64, /* bytes for a row's length and its kind */
+	LENGTHS = 4,
 	SHORT_TEXT = 4096, /* names up to this are copied at once */
+};
+
+/* The text between a row's offset and its name, for rows of a length. */
+struct length_text {
+	uint32_t row_len;
+	uint32_t len; /* 0: not made yet */
+	char text[LENGTH_TEXT];
 };
 
 /* The name of a kind with what stands between a row's length and its name. */
 struct kind_text {
 	uint32_t len;
 	char text[KIND_TEXT];
+	struct length_text lengths[LENGTHS]; /* by words of 8 bytes */
 };
 
 struct dump {
@@ -120,21 +130,40 @@ static void make_kinds(struct dump *d)
 	}
 }
 
-/* Copies the text of a whole kind_text: KIND_TEXT bytes of room. */
-static inline char *put_kind(const struct dump *d, char *p, const struct spur_event *row)
+static void make_length(const struct dump *d, const struct kind_text *k, struct length_text *l,
+			uint32_t row_len)
 {
-	const struct kind_text *const k = &d->kinds[row->kind];
+	char *p = l->text;
+
+	if (d->json) {
+		p = put_u64(put_literal(p, ",\"len\":"), row_len);
+	} else {
+		*p++ = ' ';
+		p = put_u64_w(p, row_len, LEN_WIDTH);
+	}
+	memcpy(p, k->text, sizeof(k->text));
+	l->row_len = row_len;
+	l->len = (uint32_t)(p - l->text) + k->len;
+	assert(p - l->text + KIND_TEXT <= LENGTH_TEXT);
+}
+
+/* `    16  BEGIN    ` or `,"len":16,"kind":"BEGIN","name":`. Room: LENGTH_TEXT. */
+static inline char *put_kind(struct dump *d, char *p, const struct spur_event *row)
+{
+	struct kind_text *const k = &d->kinds[row->kind];
+	struct length_text *const l = &k->lengths[row->len / 8 % LENGTHS];
 
 	assert(row->kind < SPUR_KINDS);
-	memcpy(p, k->text, sizeof(k->text));
-	return p + k->len;
+	if (__builtin_expect(l->row_len != row->len || !l->len, 0))
+		make_length(d, k, l, row->len);
+	memcpy(p, l->text, sizeof(l->text));
+	return p + l->len;
 }
 
 /* From the offset to the name: `496,"len":16,"kind":"BEGIN","name":`. Room: HEAD_ROOM. */
-static char *put_json_head(const struct dump *d, char *p, const struct spur_event *row)
+static char *put_json_head(struct dump *d, char *p, const struct spur_event *row)
 {
-	p = put_literal(put_u64(p, row->off), ",\"len\":");
-	return put_kind(d, put_u64(p, row->len), row);
+	return put_kind(d, put_u64(p, row->off), row);
 }
 
 static void dump_json(struct dump *d, const struct spur_event *row)
@@ -160,21 +189,12 @@ static void dump_json(struct dump *d, const struct spur_event *row)
 }
 
 /* Offset, length, kind: `0x000001f0    16  BEGIN    `. Room: HEAD_ROOM. */
-static char *put_head(const struct dump *d, char *p, const struct spur_event *row)
+static inline char *put_head(struct dump *d, char *p, const struct spur_event *row)
 {
 	p = put_literal(p, "0x");
-	if (row->off >> 32)
+	if (__builtin_expect(row->off > UINT32_MAX, 0))
 		p = put_hex_eight(p, (uint32_t)(row->off >> 32));
-	p = put_hex_eight(p, (uint32_t)row->off);
-	*p++ = ' ';
-	if (row->len >= 10 && row->len < 100) {
-		p = put_literal(p, "   ");
-		*p++ = (char)('0' + row->len / 10);
-		*p++ = (char)('0' + row->len % 10);
-	} else {
-		p = put_u64_w(p, row->len, LEN_WIDTH);
-	}
-	return put_kind(d, p, row);
+	return put_kind(d, put_hex_eight(p, (uint32_t)row->off), row);
 }
 
 /* The rows of another stream begin: a line with its file's name, or what each line begins with. */
@@ -231,7 +251,7 @@ static bool dump_layout(struct dump *d, const struct spur_event *row)
 	const uint8_t *raw;
 	const struct record_layout *l =
 		f->layout && !d->verbose ? f->layout(d->trace, row, &raw) : NULL;
-	const struct record_program *program = l ? record_program(&d->pen, l) : NULL;
+	struct record_program *const program = l ? record_program(&d->pen, l) : NULL;
 	const struct frag *title;
 	char *p;
 
@@ -246,9 +266,7 @@ static bool dump_layout(struct dump *d, const struct spur_event *row)
 	p = d->json ? put_json_head(d, put_text(p, d->file.buf, d->file.len), row)
 		    : put_head(d, p, row);
 	p = put_frag(p, title);
-	p = d->json ? put_literal(p, ",\"fields\":") : put_literal(p, "  ");
-	p = record_put(&d->pen, program, raw, row->len, p);
-	out_to(d->out, d->json ? put_literal(p, "}\n") : put_literal(p, "\n"));
+	out_to(d->out, record_put(&d->pen, program, raw, row->len, p));
 	return true;
 }
 
@@ -403,7 +421,9 @@ static enum spur_status dump_run(struct pass_env *env)
 	d.titles = frag_new(make_title, &d);
 	out_to_memory(&d.file);
 	d.pen = (struct record_pen){ .values = &d.values,
-				     .form = d.json ? VALUE_JSON : VALUE_TEXT };
+				     .form = d.json ? VALUE_JSON : VALUE_TEXT,
+				     .before = d.json ? ",\"fields\":" : "  ",
+				     .after = d.json ? "}\n" : "\n" };
 	number_init(&d.pen.big);
 	make_kinds(&d);
 	if (!d.titles ||

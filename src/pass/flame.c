@@ -170,10 +170,10 @@ static enum spur_status flame_run(struct pass_env *env)
 	return st;
 }
 
-static bool flame_takes_store(const struct pass_env *env)
+static enum pass_store flame_takes_store(const struct pass_env *env)
 {
 	(void)env;
-	return true;
+	return PASS_STORE;
 }
 
 const struct spur_pass spur_pass_flame = {

@@ -399,10 +399,10 @@ static enum spur_status graph_run(struct pass_env *env)
 	return st;
 }
 
-static bool graph_takes_store(const struct pass_env *env)
+static enum pass_store graph_takes_store(const struct pass_env *env)
 {
 	(void)env;
-	return true;
+	return PASS_STORE;
 }
 
 const struct spur_pass spur_pass_graph = {

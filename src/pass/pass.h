@@ -34,6 +34,9 @@ struct pass_env {
 	/* Set by passes with limits_rows: rows that count towards opt->limit; 0 if not set. */
 	uint64_t shown;
 	uint64_t lost; /* events that the output format cannot carry, or not whole */
+	bool damaged; /* the trace is, whatever its messages say */
+	/* Set by a pass that returns SPUR_WARN: why there is no output; that is dropped then. */
+	const char *nothing;
 	bool done; /* a file has its name, so that an interrupt would come too late */
 	/* Set by a pass that showed a store: what reading the trace told when that was made. */
 	bool was_told;
@@ -63,6 +66,12 @@ enum pass_unit {
 	UNIT_TICKS,
 };
 
+enum pass_store {
+	PASS_NO_STORE, /* needs arguments, or sessions */
+	PASS_STORE,
+	PASS_STORE_NAMES, /* and shows the names of threads */
+};
+
 /*
  * Everything that the program must know about a pass: it has no list of passes with special needs.
  */
@@ -85,11 +94,10 @@ struct spur_pass {
 	bool simple_names; /* the default of --demangle is simple */
 	bool focus_hides_sched; /* -C and -L leave schedule events out */
 	/*
-	 * Returns true if, with the options in env, it needs of rows only what a store has (see
-	 * store/trace.h): no arguments and no sessions. Then it may get one in place of the trace.
-	 * NULL: it does not.
+	 * Returns what it needs with the options in env. If that is no more of rows than a store
+	 * has (see store/trace.h), it may get one in place of the trace. NULL: it does not.
 	 */
-	bool (*takes_store)(const struct pass_env *env);
+	enum pass_store (*takes_store)(const struct pass_env *env);
 	/*
 	 * Sets in *open what the options in env ask for before the trace is opened; NULL: nothing.
 	 */

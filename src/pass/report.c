@@ -394,11 +394,14 @@ static void report_prepare(const struct pass_env *env, struct spur_options *open
 	open->source_lines |= env->opt->fields && strstr(env->opt->fields, "location");
 }
 
-static bool report_takes_store(const struct pass_env *env)
+static enum pass_store report_takes_store(const struct pass_env *env)
 {
-	const char *by = report_options(env)->by;
+	const struct report_options *own = report_options(env);
 
-	return !by || strcmp(by, "session") != 0;
+	if (own->by && strcmp(own->by, "session") == 0)
+		return PASS_NO_STORE;
+	return own->task || (own->by && strcmp(own->by, "task") == 0) ? PASS_STORE_NAMES
+								      : PASS_STORE;
 }
 
 const struct spur_pass spur_pass_report = {

@@ -331,7 +331,13 @@ static enum spur_status top_read(struct pass_env *env, struct top_worker *worker
 	const int wanted = top_options(env)->longest;
 	void **states = mem_array(n, sizeof(*states));
 	enum spur_status st = SPUR_FAIL;
+	int64_t start;
 
+	/* Once the rows are read, the first one is no longer known, which times are relative to. */
+	if (trace_start(env->trace, &start) == SPUR_FAIL) {
+		mem_free(states);
+		return err_nomem(env->err);
+	}
 	for (unsigned i = 0; i < n && states; i++) {
 		workers[i].trace = env->trace;
 		workers[i].cap = wanted ? (size_t)wanted : TOP_DEFAULT;
@@ -371,10 +377,10 @@ static enum spur_status top_run(struct pass_env *env)
 	return st;
 }
 
-static bool top_takes_store(const struct pass_env *env)
+static enum pass_store top_takes_store(const struct pass_env *env)
 {
 	(void)env;
-	return true;
+	return PASS_STORE;
 }
 
 const struct spur_pass spur_pass_top = {

@@ -162,6 +162,7 @@ struct adding {
 	struct plan_builder *p;
 	struct plan_function *f;
 	bool results;
+	unsigned without; /* enum values_without: why this side has no values; 0: it has */
 };
 
 static bool add_argument(void *self, const struct plan_arg *arg, const char *name)
@@ -184,7 +185,7 @@ static bool add_argument(void *self, const struct plan_arg *arg, const char *nam
 	return true;
 }
 
-static enum spur_status add_specs(struct adding *a, const struct rule *rule, struct spur_error *err)
+static enum spur_status add_specs(struct adding *a, struct rule *rule, struct spur_error *err)
 {
 	struct text all = text_of(rule->specs), one;
 
@@ -192,8 +193,10 @@ static enum spur_status add_specs(struct adding *a, const struct rule *rule, str
 		struct spec s = { .is_result = false };
 
 		/* INVARIANT: arguments_check() has read them all. */
-		if (read_spec(text_trim(one), &s) && s.is_result == a->results &&
-		    !add_argument(a, &s.arg, s.name))
+		if (!read_spec(text_trim(one), &s) || s.is_result != a->results)
+			continue;
+		rule->without |= a->without;
+		if (!a->without && !add_argument(a, &s.arg, s.name))
 			return err_nomem(err);
 	}
 	return SPUR_OK;
@@ -238,9 +241,14 @@ static enum spur_status add_side(struct adding *a, const struct rule_name *name,
 		return SPUR_FAIL;
 	if (any || !f || !p->rules->all_arguments || !has_own_arguments(name->raw))
 		return SPUR_OK;
+	p->rules->without |= a->without;
+	if (a->without)
+		return SPUR_OK;
 	if (!p->described && !p->looked)
 		p->described = described_open(p->binary, p->dirs);
 	p->looked = true;
+	if (!p->described)
+		p->rules->without |= WITHOUT_INFORMATION;
 	if (p->described &&
 	    !described_arguments(p->described, f->address, a->results, add_argument, a))
 		return err_nomem(err);
@@ -251,11 +259,17 @@ enum spur_status plan_arguments(struct plan_builder *p, struct plan_function *ma
 				const struct rule_name *name, const struct binary_function *f,
 				struct spur_error *err)
 {
-	struct adding a = { p, made, false };
+	struct adding a = { .p = p, .f = made };
 
+	/* A hook that the code itself calls has registers of its own. */
+	if (f && f->way == ENTRY_CALLED)
+		a.without = WITHOUT_CALLED;
+	else if (f && f->way == ENTRY_MCOUNT)
+		a.without = WITHOUT_MCOUNT;
 	if (add_side(&a, name, f, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	a.results = true;
+	a.without &= ~(unsigned)WITHOUT_MCOUNT;
 	return add_side(&a, name, f, err);
 }
 

@@ -388,6 +388,11 @@ static enum spur_status detach(struct attach *a, struct spur_error *err)
 	enum spur_status st = SPUR_FAIL;
 	pid_t tid;
 
+	/*
+	 * Another recorder, which is about to be refused, may hold the process for a moment. To
+	 * give up then would leave it changed.
+	 */
+	a->threads.patient = true;
 	do {
 		err->code = 0;
 		st = change(a, true, err);

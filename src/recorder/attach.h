@@ -91,6 +91,7 @@ struct tracees {
 	struct tracee *list;
 	size_t count, cap;
 	bool waits; /* a thread could not be stopped, but may be later */
+	bool patient; /* another tracer counts as one that lets go of the process soon */
 };
 
 /*

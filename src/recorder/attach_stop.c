@@ -214,7 +214,7 @@ enum spur_status tracees_stop(struct tracees *s, struct spur_error *err)
 		if (!why)
 			why = wait_all(s);
 	}
-	s->waits = why == ETIMEDOUT;
+	s->waits = why == ETIMEDOUT || (why == EPERM && s->patient);
 	if (!why && s->count)
 		return SPUR_OK;
 	if (!why || why == ESRCH)

@@ -146,6 +146,7 @@ enum spur_status board_open(struct board_hold *b, struct spur_error *err)
 	if (runtime_open(&b->dir, err) == SPUR_FAIL || board_map(b, err) == SPUR_FAIL ||
 	    board_lock(b, err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	b->killed = b->head->magic == BOARD_MAGIC && b->head->on;
 	board_release(b);
 	return socket_open(b, err);
 }
@@ -261,4 +262,27 @@ enum spur_status board_stop(char *text, size_t room, int ms, struct spur_error *
 		os_close(fd);
 	os_close(dir);
 	return got > 0 ? SPUR_OK : SPUR_FAIL;
+}
+
+enum spur_status board_directory(char *directory, struct spur_error *err)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	struct board b = { 0 };
+	bool alive = false;
+	int dir, fd;
+
+	if (runtime_open(&dir, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	fd = os_openat(dir, BOARD_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
+	/* A session that was killed has no lock any more. */
+	if (fd >= 0 && os_lock(fd, &lock) != 0)
+		alive = os_pread(fd, &b, sizeof(b), 0) == sizeof(b);
+	if (fd >= 0)
+		os_close(fd);
+	os_close(dir);
+	if (!alive || b.magic != BOARD_MAGIC || !b.on || b.change & 1)
+		return SPUR_END;
+	memcpy(directory, b.directory, BOARD_PATH_MOST);
+	directory[BOARD_PATH_MOST - 1] = '\0';
+	return SPUR_OK;
 }

@@ -14,6 +14,7 @@ struct board_hold {
 	int fd; /* of the board, with the lock */
 	int socket; /* that listens to requests */
 	struct board *head; /* BOARD_SIZE bytes, mapped */
+	bool killed; /* the session before was: its programs may not know yet */
 };
 
 /*
@@ -41,5 +42,10 @@ void board_close(struct board_hold *b);
  * answer.
  */
 enum spur_status board_stop(char *text, size_t room, int ms, struct spur_error *err);
+/*
+ * The directory of the session that is going on, of BOARD_PATH_MOST bytes. Returns SPUR_END if none
+ * is, or SPUR_FAIL with the error set.
+ */
+enum spur_status board_directory(char *directory, struct spur_error *err);
 
 #endif

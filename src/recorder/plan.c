@@ -137,8 +137,7 @@ static enum spur_status choose_function(struct plan_builder *p, const struct bin
 			return err_nomem(err);
 	if (wanted && add_conditions(p, made, &name, err) == SPUR_FAIL)
 		return SPUR_FAIL;
-	/* A hook that the code itself calls has registers of its own. */
-	return wanted && f->way != ENTRY_CALLED ? plan_arguments(p, made, &name, f, err) : SPUR_OK;
+	return wanted ? plan_arguments(p, made, &name, f, err) : SPUR_OK;
 }
 
 /* --- library calls --- */
@@ -223,6 +222,7 @@ enum spur_status plan_make(struct plan_builder *p, struct binary *b, struct rule
 	enum spur_status st = SPUR_OK;
 
 	*p = (struct plan_builder){ .binary = b, .rules = r, .dirs = dirs };
+	r->asked = true;
 	out_to_memory(&p->texts);
 	out_to_memory(&p->names);
 	out_char(&p->texts, '\0');

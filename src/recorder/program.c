@@ -240,11 +240,13 @@ void program_describe(const struct program *p, const struct recorder_options *o)
 			n += (size_t)snprintf(ways + n, sizeof(ways) - n, "%s%s", n ? ", " : "",
 					      way_names[i]);
 	if (b->short_entries)
-		o->say("note: %s: %llu functions have room for less than a jump: build with "
+		o->say("note: %s: %llu function%s room for less than a jump: build with "
 		       "-fpatchable-function-entry=5",
-		       p->path, (unsigned long long)b->short_entries);
+		       p->path, (unsigned long long)b->short_entries,
+		       b->short_entries == 1 ? " has" : "s have");
 	if (b->nfunctions)
-		o->say("note: %s: %zu functions with %s", p->path, b->nfunctions, ways);
+		o->say("note: %s: %zu function%s with %s", p->path, b->nfunctions,
+		       b->nfunctions == 1 ? "" : "s", ways);
 	else if (b->nhooks)
 		o->say("note: %s: no symbols: functions are recorded by their addresses", p->path);
 	else

@@ -80,6 +80,12 @@ static bool condition_valid(const struct rule_given *g, const struct rule *rule,
 
 	if (rule->when != PLAN_WHEN_COUNT)
 		return true;
+	if (*g->text == '>' || *g->text == '#') {
+		err_set(err, SPUR_ERR_USAGE,
+			"--on: expected a function before '%c' as in '%s', found \"%s\"", *g->text,
+			*g->text == '>' ? "FUNC>10ms" : "FUNC#1000", g->text);
+		return false;
+	}
 	if (more && *time >= '0' && *time <= '9')
 		is_name = false;
 	else
@@ -123,7 +129,7 @@ static enum spur_status add(struct rules *r, const struct rule_given *g, enum pa
 	size_t len = at ? (size_t)(at - g->text) : strlen(g->text);
 	struct rule *rule;
 
-	if (has_specs && (!at || !at[1]))
+	if (has_specs && (!at || at == g->text || !at[1]))
 		return err_set(err, SPUR_ERR_USAGE,
 			       "%s: expected FUNC@SPEC like main@%s, found \"%s\"",
 			       option_names[g->what],

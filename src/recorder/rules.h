@@ -29,6 +29,13 @@ struct rule_given {
 	const char *text;
 };
 
+/* Values that were asked for and that a recording cannot have, by why. */
+enum values_without {
+	WITHOUT_CALLED = 1, /* the code calls a hook, in which registers have other values */
+	WITHOUT_MCOUNT = 2, /* arguments: the prologue is over at the hook */
+	WITHOUT_INFORMATION = 4, /* no debug information */
+};
+
 struct rule {
 	enum rule_what what;
 	struct pattern *pattern;
@@ -37,6 +44,7 @@ struct rule {
 	uint32_t when; /* of RULE_KEEP: enum plan_when */
 	uint64_t value; /* of RULE_KEEP: ns, or the number of a call */
 	bool matched; /* something, so far */
+	unsigned without; /* of RULE_ARGUMENTS and RULE_RESULTS: enum values_without */
 };
 
 struct rules {
@@ -44,8 +52,10 @@ struct rules {
 	size_t count, cap;
 	size_t of[RULE_WHATS]; /* how many there are of each */
 	uint64_t min_size; /* bytes of code of a function */
+	bool asked; /* a module was compared with them */
 	bool library_calls;
 	bool all_arguments; /* that the debug information describes */
+	unsigned without; /* enum values_without, with all_arguments */
 };
 
 /* The names of a function; valid until the next rules_name() with the same buffer. */

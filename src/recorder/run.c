@@ -1,5 +1,6 @@
 /* Runs the program and waits for its end. See recorder.h. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +13,15 @@
 /* --- signals --- */
 
 /*
- * Signals that end a program. From a terminal they reach the recorded program too, so the recorder
- * waits for its end; those from another process are passed on to it.
+ * Signals that end a program unless it handles them. From a terminal they reach the recorded
+ * program too, so the recorder waits for its end; those from another process are passed on to it.
  */
-static const int passed[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+static const int passed[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
 
 enum { PASSED = sizeof(passed) / sizeof(passed[0]), LATE = 1000 };
 
 static volatile pid_t child; /* 0: not started */
+static volatile sig_atomic_t held_back; /* the signal came before there was a child */
 static int wake[2] = { -1, -1 }; /* a pipe: a byte for each SIGCHLD */
 
 static void on_signal(int sig, siginfo_t *info, void *context)
@@ -27,7 +29,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	const int error = errno;
 
 	(void)context;
-	if (child && info->si_code <= 0)
+	if (child && (info->si_code <= 0 || held_back))
 		os_kill(child, sig);
 	errno = error;
 }
@@ -44,13 +46,20 @@ static void on_child(int sig)
 
 struct dispositions {
 	struct sigaction passed[PASSED], child;
+	sigset_t mask;
 };
 
+/* What comes before the program has a process is held back: nothing could be passed on to it. */
 static void signals_take(struct dispositions *before)
 {
 	struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
 	struct sigaction end = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
+	sigset_t held;
 
+	sigemptyset(&held);
+	for (size_t i = 0; i < PASSED; i++)
+		sigaddset(&held, passed[i]);
+	pthread_sigmask(SIG_BLOCK, &held, &before->mask);
 	for (size_t i = 0; i < PASSED; i++)
 		if (sigaction(passed[i], NULL, &before->passed[i]) == 0 &&
 		    before->passed[i].sa_handler != SIG_IGN)
@@ -63,6 +72,7 @@ static void signals_give_back(const struct dispositions *before)
 	for (size_t i = 0; i < PASSED; i++)
 		sigaction(passed[i], &before->passed[i], NULL);
 	sigaction(SIGCHLD, &before->child, NULL);
+	pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
 }
 
 /* --- the program --- */
@@ -141,15 +151,18 @@ static enum spur_status start(const struct recorder_options *o, const struct pro
 			      const struct session *s, const struct dispositions *before,
 			      struct kernel **k, struct spur_error *err)
 {
-	int report[2], go[2] = { -1, -1 }, error = 0;
+	int report[2], go[2], error = 0;
 	ssize_t n;
 
 	if (os_pipe2(report, O_CLOEXEC) != 0)
 		return err_set(err, SPUR_ERR_IO, "pipe: %s", strerror(errno));
-	if (os_pipe2(go, O_CLOEXEC) == 0)
-		child = os_fork();
-	else
-		child = -1;
+	if (os_pipe2(go, O_CLOEXEC) != 0) {
+		error = errno;
+		os_close(report[0]);
+		os_close(report[1]);
+		return err_set(err, SPUR_ERR_IO, "pipe: %s", strerror(error));
+	}
+	child = os_fork();
 	if (child == 0) {
 		signals_give_back(before);
 		o->restore_signals();
@@ -159,17 +172,18 @@ static enum spur_status start(const struct recorder_options *o, const struct pro
 			;
 		become(o, p, s, report[1]);
 	}
+	error = errno;
 	os_close(report[1]);
-	if (go[0] >= 0)
-		os_close(go[0]);
+	os_close(go[0]);
 	if (child < 0) {
-		error = errno;
 		child = 0;
 		os_close(report[0]);
-		if (go[1] >= 0)
-			os_close(go[1]);
+		os_close(go[1]);
 		return err_set(err, SPUR_ERR_IO, "fork: %s", strerror(error));
 	}
+	held_back = 1;
+	pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+	held_back = 0;
 	*k = observe(o, s, child, go[1]);
 	/* The pipe is closed when the program begins. */
 	while ((n = os_read(report[0], &error, sizeof(error))) < 0 && errno == EINTR)

@@ -2,6 +2,7 @@
 #include "recorder/running.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,17 +120,25 @@ static bool maps_read(struct running_list *l, struct running *r)
 	return got == 0;
 }
 
+/* Reads the path of the program that a process runs; "": unknown. */
+static void program_read(pid_t pid, char program[PATH_MAX])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (!os_realpath(path, program))
+		*program = '\0';
+}
+
 static enum spur_status program_add(struct running_list *l, pid_t pid, bool waiting,
 				    struct spur_error *err)
 {
 	struct running r = { .pid = pid };
-	char path[64], program[4096];
+	char program[PATH_MAX];
 
 	if (!maps_read(l, &r) || (!r.file && !(r.waits && waiting) && !l->failed))
 		return SPUR_OK;
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	if (!os_realpath(path, program))
-		*program = '\0';
+	program_read(pid, program);
 	r.program = arena_strdup(&l->arena, program, strlen(program));
 	if (!r.program || l->failed ||
 	    !mem_grow((void **)&l->items, &l->cap, l->count + 1, sizeof(*l->items), PROGRAMS_MOST))
@@ -148,6 +157,21 @@ bool running_left(pid_t pid, const char *path)
 	known = maps_read(&l, &r) && !l.failed && (r.file || r.waits);
 	arena_free(&l.arena);
 	return known && !r.file;
+}
+
+bool running_has(pid_t pid, const char *path, char *program, size_t room)
+{
+	struct running_list l = { 0 };
+	struct running r = { .pid = pid, .only = path };
+	char whole[PATH_MAX];
+	bool has;
+
+	arena_init(&l.arena);
+	has = maps_read(&l, &r) && r.file;
+	arena_free(&l.arena);
+	program_read(pid, whole);
+	snprintf(program, room, "%s", whole);
+	return has;
 }
 
 static int by_pid(const void *a, const void *b)

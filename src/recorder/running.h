@@ -45,6 +45,11 @@ enum spur_status running_find(struct running_list *l, pid_t pid, bool waiting,
  * mapped: it has left it. A program that is leaving one session may have begun in the next already.
  */
 bool running_left(pid_t pid, const char *path);
+/*
+ * Returns true if the process has this recording mapped, which is not complete. Its program is
+ * taken into `program`, of `room` bytes; "": unknown.
+ */
+bool running_has(pid_t pid, const char *path, char *program, size_t room);
 /* Reads the categories of a program that records. Returns false if out of memory. */
 bool running_categories(struct running_list *l, struct running *r);
 void running_free(struct running_list *l);

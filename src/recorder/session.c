@@ -7,6 +7,7 @@
 #include <sys/un.h>
 
 #include "base/os.h"
+#include "format/spur/wire.h"
 #include "recorder/recorder.h"
 
 enum {
@@ -37,8 +38,8 @@ static bool ends_with(const char *name, const char *with)
 /* Returns true if a recording may have a file of that name. */
 static bool is_part(const char *name)
 {
-	return strcmp(name, "session") == 0 || ends_with(name, ".spb") ||
-	       ends_with(name, note_ending);
+	return strcmp(name, "session") == 0 || strcmp(name, SPB_LIST_NAME) == 0 ||
+	       ends_with(name, ".spb") || ends_with(name, note_ending);
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "flow/open.h"
 #include "flow/pipe.h"
+#include "format/spur/wire.h"
 
 enum {
 	READINGS = 1000, /* of the clock, for the estimate of an event's cost */
@@ -22,7 +23,21 @@ static bool is_observed(const char *name)
 	return system && strcmp(strrchr(name, '.'), ".spb") == 0;
 }
 
-/* Adds up the files of processes. Returns false if no file was found. */
+/* SPEC spur/header: a process that ended before it could record leaves a file without one. */
+static bool has_header(DIR *dir, const char *name)
+{
+	const int fd = os_openat(dirfd(dir), name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	uint64_t magic = 0;
+
+	if (fd < 0)
+		return false;
+	if (os_pread(fd, &magic, sizeof(magic), 0) < 0)
+		magic = 0;
+	os_close(fd);
+	return magic == SPB_MAGIC;
+}
+
+/* Adds up the files of processes. Returns false if no process recorded. */
 static bool add_files(struct summary *s, const char *path)
 {
 	DIR *const dir = os_opendir(path);
@@ -34,7 +49,10 @@ static bool add_files(struct summary *s, const char *path)
 
 		if (len > 4 && strcmp(e->d_name + len - 4, ".spb") == 0 &&
 		    os_fstatat(dirfd(dir), e->d_name, &st, 0) == 0) {
-			s->files += !is_observed(e->d_name);
+			const bool headed = has_header(dir, e->d_name);
+
+			s->files += headed && !is_observed(e->d_name);
+			s->without += !headed;
 			s->bytes += (uint64_t)st.st_blocks * 512;
 		}
 	}

@@ -6,13 +6,14 @@
 
 struct summary {
 	uint64_t files; /* of processes */
+	uint64_t without; /* files of processes that could not record */
 	uint64_t bytes;
 	uint64_t events, lost, threads;
 	int64_t cost_ns; /* estimate of the time that the events took, in all threads */
 };
 
 /*
- * Reads the recording. Returns SPUR_WARN if it has no file of a process, SPUR_FAIL, with the error
+ * Reads the recording. Returns SPUR_WARN if no process recorded, SPUR_FAIL, with the error
  * set, if it cannot be read.
  */
 enum spur_status summary_read(struct summary *s, const char *path, struct spur_error *err);

@@ -82,8 +82,7 @@ static enum spur_status describe(const struct system_session *s, bool end, struc
 	if (end)
 		out_printf(&o, "recovered: %u\ncopied: %u\nstill-running: %u\n", s->r->recovered,
 			   s->r->copied, s->r->late);
-	st = out_flush(&o) ? SPUR_OK
-			   : err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(o.error));
+	st = out_flush(&o) ? SPUR_OK : err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(o.error));
 	out_free(&o);
 	os_close(fd);
 	return st;
@@ -164,12 +163,13 @@ static const struct spur_format *format_of(const char *path)
 }
 
 /*
- * Completes the files whose process was killed. Returns how many processes have not ended their
- * recording yet; `last`: they are not waited for any longer.
+ * Completes the files of a directory whose process was killed, which `*recovered` counts. Returns
+ * how many processes have not ended their recording yet; `last`: they are not waited for any
+ * longer.
  */
-static unsigned files_complete(struct system_session *s, bool last)
+static unsigned files_complete(const char *directory, bool last, unsigned *recovered)
 {
-	DIR *const dir = os_opendir(s->s.path);
+	DIR *const dir = os_opendir(directory);
 	const struct dirent *e;
 	unsigned late = 0;
 
@@ -181,7 +181,7 @@ static unsigned files_complete(struct system_session *s, bool last)
 
 		if (len < 5 || strcmp(e->d_name + len - 4, ".spb") != 0)
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", s->s.path, e->d_name);
+		snprintf(path, sizeof(path), "%s/%s", directory, e->d_name);
 		f = format_of(path);
 		if (!f || f->recover(path, &r, NULL) == SPUR_FAIL)
 			continue;
@@ -192,7 +192,7 @@ static unsigned files_complete(struct system_session *s, bool last)
 				continue;
 			r.runs = false;
 		}
-		s->r->recovered += !r.runs && !r.complete;
+		*recovered += !r.runs && !r.complete;
 		late += r.runs && !r.complete;
 		if (r.runs && !r.complete && !last)
 			file_wake(path);
@@ -202,14 +202,31 @@ static unsigned files_complete(struct system_session *s, bool last)
 	return late;
 }
 
-/* Waits until all programs have left, or their time is over. */
-static void programs_leave(struct system_session *s)
+/*
+ * Waits until all programs have left the session of a directory, or their time is over. Returns how
+ * many have not.
+ */
+static unsigned programs_leave(const char *dir, unsigned *recovered)
 {
 	const uint64_t until = now_ns(CLOCK_MONOTONIC) + (uint64_t)PATIENCE_MS * 1000000;
 
-	while (files_complete(s, false) && now_ns(CLOCK_MONOTONIC) < until)
+	while (files_complete(dir, false, recovered) && now_ns(CLOCK_MONOTONIC) < until)
 		os_nanosleep(&(struct timespec){ .tv_nsec = WAKE_MS * 1000000L }, NULL);
-	s->r->late = files_complete(s, true);
+	return files_complete(dir, true, recovered);
+}
+
+/*
+ * Programs look once a second whether their session was killed. Until then they go on recording
+ * into its files, which this session may be about to replace, and do not join this one.
+ */
+static void killed_leave(const struct board *b)
+{
+	char dir[BOARD_PATH_MOST];
+	unsigned recovered = 0;
+
+	memcpy(dir, b->directory, sizeof(dir));
+	dir[sizeof(dir) - 1] = '\0';
+	programs_leave(dir, &recovered);
 }
 
 /* As programs match their names: see record/system.c. */
@@ -295,7 +312,7 @@ static enum spur_status finish(struct system_session *s, struct spur_error *err)
 
 	board_release(&s->board);
 	s->r->ns = (int64_t)(now_ns(CLOCK_MONOTONIC) - s->begin);
-	programs_leave(s);
+	s->r->late = programs_leave(s->s.path, &s->r->recovered);
 	st = others_add(s, err);
 	described = describe(s, true, st == SPUR_OK ? err : NULL);
 	return st == SPUR_FAIL ? st : described;
@@ -308,8 +325,11 @@ static enum spur_status begin(struct system_session *s, struct spur_error *err)
 	const struct system_options *const o = s->o;
 	struct board_session b = { .mode = o->mode, .size = o->size };
 
-	if (board_open(&s->board, err) == SPUR_FAIL ||
-	    session_make_dir(&s->s, o->output, o->force, "system", err) == SPUR_FAIL)
+	if (board_open(&s->board, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (s->board.killed)
+		killed_leave(s->board.head);
+	if (session_make_dir(&s->s, o->output, o->force, "system", err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	s->r->path = arena_strdup(&s->r->arena, s->s.path, strlen(s->s.path));
 	if (!s->r->path)

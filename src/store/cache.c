@@ -14,7 +14,10 @@
 
 /* --- identity --- */
 
-/* Appends size, time of change and a hash of samples of a file. Returns false if it is none. */
+/*
+ * Appends size, times and a hash of samples of a file. Returns false if it is none. Whoever changes
+ * bytes can put the time of that back, but not the time at which the file's status changed.
+ */
 static bool identify_file(struct out *o, const char *path, unsigned samples)
 {
 	enum { SAMPLE = 4096 };
@@ -34,8 +37,9 @@ static bool identify_file(struct out *o, const char *path, unsigned samples)
 		hash = fnv_bytes(hash, buf, n > 0 ? (size_t)n : 0);
 	}
 	os_close(fd);
-	out_printf(o, "file %lld %lld.%09ld %016llx ", (long long)st.st_size,
-		   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (unsigned long long)hash);
+	out_printf(o, "file %lld %lld.%09ld %lld.%09ld %016llx ", (long long)st.st_size,
+		   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec,
+		   st.st_ctim.tv_nsec, (unsigned long long)hash);
 	out_str(o, path);
 	out_char(o, '\n');
 	return true;
@@ -177,7 +181,8 @@ static void identify_text(struct out *o, const char *name, const char *text)
 	}
 }
 
-static void identify_options(struct out *o, const struct spur_options *opt)
+/* The versions, and the options that change the rows of any trace. */
+static void identify_form(struct out *o, const struct spur_options *opt)
 {
 	out_printf(o, "store %d %s\n", STORE_VERSION, SPUR_VERSION);
 	/* Every kept store has source lines, whether its reader wants them or not. */
@@ -185,6 +190,11 @@ static void identify_options(struct out *o, const struct spur_options *opt)
 		   opt->call_libraries, opt->bookkeeping, opt->no_spans, opt->same_clock,
 		   opt->distinct_ids, opt->salvage, (long long)opt->clock_offset_ns,
 		   (unsigned long long)opt->max_unpacked);
+}
+
+static void identify_options(struct out *o, const struct spur_options *opt)
+{
+	identify_form(o, opt);
 	identify_text(o, "format", opt->format);
 	identify_text(o, "symbols", opt->symbol_dirs);
 	identify_text(o, "key", opt->key_file);
@@ -404,6 +414,18 @@ uint64_t cache_limit(void)
 }
 
 /* --- opening --- */
+
+bool cache_fits_options(const struct store *s, const struct spur_options *opt)
+{
+	struct out form;
+	bool fits;
+
+	out_to_memory(&form);
+	identify_form(&form, opt);
+	fits = !form.error && strncmp(store_identity(s), form.buf, form.len) == 0;
+	out_free(&form);
+	return fits;
+}
 
 /* Notes that the store is used now: its status changes. */
 static void cache_touch(const char *path)

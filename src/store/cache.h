@@ -4,8 +4,8 @@
  *
  * An identity is text that says all that the rows of a trace depend on: the version of the store
  * and of the program, the options that change rows, and of each file of the trace its path, size,
- * time of change and a hash of samples of its bytes. A store belongs to a trace if it was made with
- * the same identity.
+ * times of change and a hash of samples of its bytes. A store belongs to a trace if it was made
+ * with the same identity.
  */
 #ifndef SPUR_STORE_CACHE_H
 #define SPUR_STORE_CACHE_H
@@ -37,6 +37,8 @@ bool cache_make_dir(const char *dir);
  */
 enum spur_status cache_open(struct store **out, const char *const *paths, size_t n,
 			    const struct spur_options *opt);
+/* Returns true if a store was made with the options that change the rows of any trace. */
+bool cache_fits_options(const struct store *s, const struct spur_options *opt);
 /* Removes the kept store of these traces: it turned out to be damaged. */
 void cache_drop(const char *const *paths, size_t n, const struct spur_options *opt);
 /*

@@ -39,4 +39,14 @@ static inline bool cursor_is_off_cpu(const struct cursor *c, uint32_t i)
 	return cursor_is_span(c, i) && (c->marks[i] & KIND_MASK) == SPUR_SWITCH;
 }
 
+/*
+ * Returns true for a span whose end the data has, before `t`; that of a complete span is in its
+ * first row.
+ */
+static inline bool cursor_has_ended(const struct cursor *c, uint32_t i, int64_t t)
+{
+	return cursor_is_span(c, i) && !(c->marks[i] >> MARKS_SHIFT & STORE_OPEN) &&
+	       ((c->marks[i] & KIND_MASK) == SPUR_SPAN || c->end[i] < t);
+}
+
 #endif

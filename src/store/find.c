@@ -10,6 +10,8 @@ static bool is_wanted(const struct store_query *q, const struct cursor *c, uint3
 		return false;
 	if (q->labels && (label >= q->nlabels || !(q->labels[label / 64] >> label % 64 & 1)))
 		return false;
+	if (q->ended && !cursor_has_ended(c, i, q->to))
+		return false;
 	return q->least <= 0 || (cursor_is_span(c, i) &&
 				 (uint64_t)c->end[i] - (uint64_t)c->start[i] >= (uint64_t)q->least);
 }

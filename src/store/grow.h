@@ -104,6 +104,7 @@ struct store_worker {
 	uint64_t rows, spans, events;
 	int64_t first, last; /* of all rows and ends; first > last: none */
 	int64_t last_row;
+	int64_t feed_row; /* time of the feed's latest row */
 	/* What other threads see of them; atomic. */
 	struct {
 		uint64_t rows, spans, events;

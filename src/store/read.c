@@ -159,7 +159,8 @@ static enum spur_status store_map(struct store *s, int fd, const char *path, str
 
 enum spur_status store_open(struct store **out, const char *path, struct spur_error *err)
 {
-	const int fd = os_open(path, O_RDONLY | O_CLOEXEC, 0);
+	/* A pipe that has its name is opened at once, with or without a writer. */
+	const int fd = os_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	enum spur_status st;
 
 	*out = NULL;
@@ -168,6 +169,26 @@ enum spur_status store_open(struct store **out, const char *path, struct spur_er
 	st = store_open_file(out, fd, path, err);
 	os_close(fd);
 	return st;
+}
+
+bool store_is_file(const char *path)
+{
+	char magic[sizeof(((struct store_head *)0)->magic)];
+	struct stat st;
+	bool is;
+	int fd;
+
+	/* A FIFO must not be opened: its writer would find it closed again. */
+	if (os_stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		return false;
+	fd = os_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	is = os_fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	     os_pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	     memcmp(magic, STORE_MAGIC, sizeof(magic)) == 0;
+	os_close(fd);
+	return is;
 }
 
 enum spur_status store_open_file(struct store **out, int fd, const char *path,

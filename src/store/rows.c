@@ -47,15 +47,15 @@ const struct spur_args *worker_args(struct store_worker *k, const struct spur_ev
 
 /* --- counters --- */
 
-/* The bits of a number; false: `v` is none. */
+/* The bits of a number, by the rules of `spur counters`; false: `v` is none. */
 static bool value_bits(const struct spur_value *v, enum store_lane_kind *kind, uint64_t *bits)
 {
 	switch (v->type) {
 	case SPUR_I64:
-	case SPUR_ENUM:
 		*kind = STORE_I64;
 		break;
 	case SPUR_U64:
+	case SPUR_BOOL:
 		*kind = STORE_U64;
 		break;
 	case SPUR_F64:
@@ -458,8 +458,6 @@ bool store_worker_rows(struct store_worker *k, const struct spur_event *row, siz
 			if (!view_load(k, row))
 				return false;
 		}
-		if (unlikely(row->ts < v->track->last))
-			k->facts |= STORE_BACK;
 		v->track->last = row->ts;
 		bits = fit_bits(&v->fit, row);
 		if (bits == v->fit.begin) {
@@ -508,6 +506,7 @@ bool store_worker_begin(struct store_worker *k, const struct feed *f)
 {
 	ends_begin(&k->ends, writer_trace(k->writer));
 	k->feed = f ? f->id : 0;
+	k->feed_row = INT64_MIN;
 	if (writer_trace(k->writer)->tracks_shared)
 		k->facts |= STORE_SHARED;
 	return true;
@@ -515,12 +514,17 @@ bool store_worker_begin(struct store_worker *k, const struct feed *f)
 
 bool store_worker_order(struct store_worker *k, const struct spur_event *rows, size_t n)
 {
-	int64_t first = k->first, last = k->last_row;
+	int64_t first = k->first, last = k->last_row, before = k->feed_row;
+	bool back = false;
 
 	for (size_t i = 0; i < n; i++) {
 		first = rows[i].ts < first ? rows[i].ts : first;
 		last = rows[i].ts > last ? rows[i].ts : last;
+		back |= rows[i].ts < before;
+		before = rows[i].ts;
 	}
+	k->feed_row = before;
+	k->facts |= back ? STORE_BACK : 0;
 	k->first = first;
 	k->last_row = last;
 	k->last = last > k->last ? last : k->last;

@@ -45,6 +45,8 @@ enum spur_status store_open(struct store **out, const char *path, struct spur_er
 /* The same of an open file, which stays the caller's; `name` stands for its path in errors. */
 enum spur_status store_open_file(struct store **out, int fd, const char *name,
 				 struct spur_error *err);
+/* Returns true if the path is that of a file that begins as a store. */
+bool store_is_file(const char *path);
 /* NULL: does nothing. No other function may run on the store any more. */
 void store_close(struct store *s);
 /*
@@ -59,10 +61,15 @@ const char *store_identity(const struct store *s);
 enum store_fact {
 	STORE_NOTED = 1, /* reading the trace told damage, or something to note */
 	STORE_STACKS = 2, /* SAMPLE rows have stacks, which the store does not have */
-	STORE_BACK = 4, /* times of a track go back: its lanes may not be in order */
+	/*
+	 * Times of a feed go back: lanes may not be in order, and what is open at the end of a
+	 * range lasts until the last row, which is not the latest one.
+	 */
+	STORE_BACK = 4,
 	STORE_SHARED = 8, /* tracks have rows from several streams (spur_trace.tracks_shared) */
 	STORE_LAPS = 16, /* spans that go on longer than the one around them overlap the next one */
 	STORE_APART = 64, /* the trace has several recordings, each with an end of its own */
+	STORE_RENAMED = 128, /* a range of the trace may name threads otherwise (tracks_renamed) */
 	STORE_GAPS = 32, /* calls whose BEGIN the data lacks are around others; no lane has them */
 };
 
@@ -320,6 +327,7 @@ struct store_query {
 	const uint64_t *labels; /* a bit by label: those wanted; NULL: all */
 	size_t nlabels; /* bits of it */
 	int64_t least; /* ns that it lasts at least; 0: events too */
+	bool ended; /* its end is in the data before `to`; that of a complete span, anywhere */
 	struct store_lanes lanes;
 	int64_t from, to; /* it begins from `from` to before `to` */
 };

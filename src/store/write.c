@@ -304,6 +304,15 @@ int64_t growing_last_row(const struct store_writer *w)
 
 /* --- beginning and ending --- */
 
+static bool trace_is_renamed(const struct spur_trace *t)
+{
+	bool renamed = t->tracks_renamed;
+
+	for (size_t i = 0; i < t->nparts; i++)
+		renamed |= trace_is_renamed(t->parts[i].trace);
+	return renamed;
+}
+
 static enum spur_status file_error(struct spur_error *err, const char *path, int error)
 {
 	return err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(error));
@@ -405,6 +414,8 @@ enum spur_status store_writer_finish(struct store_writer *w, const char *identit
 		w->workers[0].facts |= STORE_NOTED;
 	if (w->trace->nparts || w->trace->tops_apart)
 		w->workers[0].facts |= STORE_APART;
+	if (trace_is_renamed(w->trace))
+		w->workers[0].facts |= STORE_RENAMED;
 	if (!writer_lists(w, w->nworkers, &w->lists))
 		return store_writer_failed(w, err);
 	__atomic_store_n(&w->done, true, __ATOMIC_RELEASE);

@@ -82,9 +82,14 @@ static void put_track(const struct view *v, const struct view_item *i, struct ou
 	store_track(v->store, i->info.track, &t);
 	put_text(o, "trace", t.trace);
 	put_text(o, "track", t.name);
-	if (t.tid >= 0 || t.pid >= 0) {
+	if (t.tid >= 0) {
 		put_line(o, "thread");
-		out_printf(o, "tid %lld, pid %lld", (long long)t.tid, (long long)t.pid);
+		out_printf(o, "tid %lld", (long long)t.tid);
+		if (t.pid >= 0)
+			out_printf(o, ", pid %lld", (long long)t.pid);
+	} else if (t.pid >= 0) {
+		put_line(o, "process");
+		out_printf(o, "pid %lld", (long long)t.pid);
 	}
 	put_line(o, "depth");
 	out_printf(o, "%u", i->info.depth);

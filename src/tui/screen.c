@@ -24,6 +24,7 @@ struct screen {
 	unsigned width, height;
 	bool ascii, color;
 	bool is_new; /* what was drawn is lost */
+	bool handles_stop; /* stop_begin() was called */
 };
 
 /* --- signals --- */
@@ -31,10 +32,10 @@ struct screen {
 static const int rescued[] = { SIGBUS, SIGSEGV, SIGABRT, SIGQUIT };
 enum { RESCUED = sizeof(rescued) / sizeof(*rescued) };
 
-static struct sigaction rescue_before[RESCUED], stop_before;
+static struct sigaction rescue_before[RESCUED], stop_before, continue_before;
 static struct termios modes_before;
 static char leave_text[256]; /* makes the terminal show what it showed before */
-static volatile sig_atomic_t stop_wanted;
+static volatile sig_atomic_t stop_wanted, was_continued;
 
 /* Gives the terminal back before a signal ends the program. */
 static void on_rescue(int sig)
@@ -53,6 +54,39 @@ static void on_stop(int sig)
 	stop_wanted = 1;
 }
 
+static void on_continue(int sig)
+{
+	(void)sig;
+	was_continued = 1;
+}
+
+/*
+ * Handles SIGTSTP, unless it is ignored, and SIGCONT. Called before ncurses begins, which then
+ * leaves SIGTSTP alone: its own way is to ignore it while it draws, and a Ctrl-Z of that moment
+ * would be lost.
+ */
+static void stop_begin(struct screen *s)
+{
+	const struct sigaction stop = { .sa_handler = on_stop },
+			       go_on = { .sa_handler = on_continue };
+
+	stop_wanted = was_continued = 0;
+	sigaction(SIGCONT, &go_on, &continue_before);
+	sigaction(SIGTSTP, NULL, &stop_before);
+	if (stop_before.sa_handler != SIG_IGN)
+		sigaction(SIGTSTP, &stop, NULL);
+	s->handles_stop = true;
+}
+
+static void stop_end(struct screen *s)
+{
+	if (!s->handles_stop)
+		return;
+	sigaction(SIGTSTP, &stop_before, NULL);
+	sigaction(SIGCONT, &continue_before, NULL);
+	s->handles_stop = false;
+}
+
 static void add_leave_text(const char *s)
 {
 	const size_t at = strlen(leave_text);
@@ -61,9 +95,9 @@ static void add_leave_text(const char *s)
 		memcpy(leave_text + at, s, strlen(s) + 1);
 }
 
-static void signals_begin(struct screen *s)
+static void rescue_begin(struct screen *s)
 {
-	struct sigaction rescue = { .sa_handler = on_rescue }, stop = { .sa_handler = on_stop };
+	struct sigaction rescue = { .sa_handler = on_rescue };
 	const char *const names[] = { "sgr0", "cnorm", "rmkx", "rmcup" };
 
 	leave_text[0] = 0;
@@ -71,17 +105,12 @@ static void signals_begin(struct screen *s)
 		add_leave_text(s->curses.tigetstr(names[i]));
 	for (size_t i = 0; i < RESCUED; i++)
 		sigaction(rescued[i], &rescue, &rescue_before[i]);
-	stop_wanted = 0;
-	sigaction(SIGTSTP, NULL, &stop_before);
-	if (stop_before.sa_handler != SIG_IGN)
-		sigaction(SIGTSTP, &stop, NULL);
 }
 
-static void signals_end(void)
+static void rescue_end(void)
 {
 	for (size_t i = 0; i < RESCUED; i++)
 		sigaction(rescued[i], &rescue_before[i], NULL);
-	sigaction(SIGTSTP, &stop_before, NULL);
 }
 
 /* --- begin and end --- */
@@ -153,6 +182,7 @@ static enum spur_status begin(struct screen *s, bool color, struct spur_error *e
 		return SPUR_FAIL;
 	find_locale(s);
 	tcgetattr(STDOUT_FILENO, &modes_before);
+	stop_begin(s);
 	if (term && *term)
 		s->term = s->curses.newterm(NULL, stdout, stdin);
 	if (!s->term || !can_draw(s)) {
@@ -172,7 +202,7 @@ static enum spur_status begin(struct screen *s, bool color, struct spur_error *e
 	s->curses.nodelay(*s->curses.screen, true);
 	s->curses.set_escdelay(ESCAPE_MS);
 	find_size(s);
-	signals_begin(s);
+	rescue_begin(s);
 	return SPUR_OK;
 }
 
@@ -198,12 +228,13 @@ void screen_close(struct screen *s)
 		return;
 	if (s->height) {
 		s->curses.curs_set(1);
-		signals_end();
+		rescue_end();
 	}
 	if (s->term) {
 		s->curses.endwin();
 		s->curses.delscreen(s->term);
 	}
+	stop_end(s);
 	if (s->before)
 		uselocale(s->before);
 	if (s->locale)
@@ -297,14 +328,36 @@ void screen_renew(struct screen *s)
 
 /* --- keys --- */
 
-/* Stops the program until the shell continues it. */
+/*
+ * Stops the program until the shell continues it. A SIGTSTP that comes meanwhile stops it once with
+ * this one: it waits behind the mask, and a SIGCONT discards it.
+ */
 static void suspend(struct screen *s)
 {
+	sigset_t stop;
+
 	s->curses.curs_set(1);
 	s->curses.endwin();
-	signals_end();
+	rescue_end();
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	pthread_sigmask(SIG_BLOCK, &stop, NULL);
+	stop_end(s);
 	raise(SIGTSTP);
-	signals_begin(s);
+	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
+	stop_begin(s);
+	rescue_begin(s);
+	screen_renew(s);
+}
+
+/*
+ * Takes the terminal over again, whose modes and contents a shell changed while the program was
+ * stopped by a SIGSTOP.
+ */
+static void take_over(struct screen *s)
+{
+	was_continued = 0;
+	s->curses.endwin();
 	screen_renew(s);
 }
 
@@ -381,6 +434,8 @@ uint32_t screen_key(struct screen *s, int ms)
 	}
 	if (stop_wanted)
 		suspend(s);
+	else if (was_continued)
+		take_over(s);
 	follow_size(s);
 	return key;
 }

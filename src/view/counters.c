@@ -4,132 +4,174 @@
  */
 #include <math.h>
 
-#include "view/view.h"
+#include "base/mem.h"
+#include "render/numbers.h"
+#include "view/series.h"
 
-struct series_sum {
-	enum store_lane_kind kind;
-	uint64_t samples, nan;
-	uint64_t least, most, last; /* bits */
-	bool any; /* least and most are known */
-	__int128 whole; /* sum of the integers */
-	long double sum, rest; /* of the floats, and what rounding took from it */
-};
-
-/* Returns true if value `a` is below `b`. */
-static bool is_below(enum store_lane_kind kind, uint64_t a, uint64_t b)
+static struct table_value value_of(enum store_lane_kind kind, uint64_t bits)
 {
-	if (kind == STORE_I64)
-		return (int64_t)a < (int64_t)b;
-	return kind == STORE_U64 ? a < b : store_number(STORE_F64, a) < store_number(STORE_F64, b);
+	return kind == STORE_I64   ? table_i64((int64_t)bits)
+	       : kind == STORE_U64 ? table_u64(bits)
+				   : table_f64(store_number(STORE_F64, bits));
 }
 
-/* Neumaier's sum: what rounding loses of either number is kept. */
-static void float_add(struct series_sum *s, double v)
-{
-	const long double x = v, sum = s->sum + x;
-
-	if (isfinite(sum))
-		s->rest += fabsl(s->sum) >= fabsl(x) ? (s->sum - sum) + x : (x - sum) + s->sum;
-	s->sum = sum;
-}
-
-static void sample_add(struct series_sum *s, uint64_t bits)
-{
-	s->last = bits;
-	s->samples++;
-	if (s->kind == STORE_F64 && isnan(store_number(STORE_F64, bits))) {
-		s->nan++;
-		return;
-	}
-	if (!s->any || is_below(s->kind, bits, s->least))
-		s->least = bits;
-	if (!s->any || is_below(s->kind, s->most, bits))
-		s->most = bits;
-	s->any = true;
-	if (s->kind == STORE_F64)
-		float_add(s, store_number(STORE_F64, bits));
-	else
-		s->whole += s->kind == STORE_U64 ? (__int128)bits : (__int128)(int64_t)bits;
-}
-
-static void put_value(struct out *o, const char *name, enum store_lane_kind kind, uint64_t bits)
+static void put_value(struct out *o, const char *name, struct table_value v)
 {
 	out_printf(o, ",\"%s\":\"", name);
-	if (kind == STORE_I64)
-		out_i64(o, (int64_t)bits);
-	else if (kind == STORE_U64)
-		out_u64(o, bits);
-	else
-		out_double(o, store_number(STORE_F64, bits));
+	table_value_out(o, v, false);
 	out_char(o, '"');
 }
 
-/* The mean of integers is exact where it is whole, else the nearest double. */
-static void put_mean(struct out *o, const struct series_sum *s)
+/* Adds the samples of a lane in the range. */
+static void add_lane(const struct view *v, uint32_t lane, const struct view_range *range,
+		     struct numbers *n, struct series_last *last)
 {
-	const __int128 n = (__int128)(s->samples - s->nan);
-	const long double floats = isfinite(s->sum) ? s->sum + s->rest : s->sum;
-	double mean;
+	const enum store_lane_kind kind = store_kind(v->store, lane);
+	struct store_item item;
 
-	if (!s->any) {
-		out_str(o, ",\"mean\":\"\"");
-		return;
+	for (uint64_t i = store_seek(v->store, lane, range->from);
+	     store_item(v->store, lane, i, &item) && item.start < range->to; i++) {
+		if (item.start < range->from)
+			continue;
+		numbers_add(n, value_of(kind, item.value));
+		series_later(v, lane, i, &item, last);
 	}
-	if (s->kind != STORE_F64 && s->whole % n == 0) {
-		put_value(o, "mean", s->whole < 0 ? STORE_I64 : STORE_U64,
-			  (uint64_t)(s->whole / n));
-		return;
-	}
-	mean = (double)((long double)(s->whole / n) + (long double)(s->whole % n) / (long double)n +
-			floats / (long double)n);
-	out_str(o, ",\"mean\":\"");
-	out_double(o, mean);
-	out_char(o, '"');
 }
 
-/* Writes the sums of a counter's lane, if it has samples in the range. */
-static void put_series(const struct view *v, uint32_t lane, const struct view_range *range,
+/* Writes the sums of a counter, if it has samples in the range. */
+static void put_series(const struct view *v, const struct series *s, const struct view_range *range,
 		       bool *first, struct out *o)
 {
-	struct series_sum s = { 0 };
-	struct store_item item;
-	struct store_lane info;
+	struct series_last last = { .lane = SPUR_NONE };
+	struct numbers n = { 0 };
 
-	if (!store_lane(v->store, lane, &info) || !kind_is_counter(info.kind))
+	for (uint32_t i = 0; i < s->n; i++)
+		add_lane(v, s->lanes[i], range, &n, &last);
+	if (!n.count)
 		return;
-	s.kind = info.kind;
-	for (uint64_t i = store_seek(v->store, lane, range->from);
-	     store_item(v->store, lane, i, &item) && item.start < range->to; i++)
-		if (item.start >= range->from)
-			sample_add(&s, item.value);
-	if (!s.samples)
-		return;
-	out_printf(o, "%s{\"series\":%u,\"samples\":%llu", *first ? "" : ",", lane,
-		   (unsigned long long)s.samples);
-	if (s.any) {
-		put_value(o, "min", s.kind, s.least);
-		put_value(o, "max", s.kind, s.most);
-	} else {
-		out_str(o, ",\"min\":\"\",\"max\":\"\"");
-	}
-	put_mean(o, &s);
-	put_value(o, "last", s.kind, s.last);
+	out_printf(o, "%s{\"series\":%u,\"samples\":%llu", *first ? "" : ",", s->lanes[0],
+		   (unsigned long long)n.count);
+	put_value(o, "min", n.least);
+	put_value(o, "max", n.most);
+	put_value(o, "mean", numbers_mean(&n));
+	put_value(o, "last", value_of(store_kind(v->store, last.lane), last.item.value));
 	out_char(o, '}');
 	*first = false;
 }
 
 bool view_counters(struct view *v, const struct view_request *r, struct view_answer *a)
 {
-	const uint32_t nlanes = store_facts(v->store).lanes;
 	struct view_range range;
+	struct series *series;
+	size_t n;
 	bool first = true;
 
 	if (!view_range(v, r, &range, a))
 		return false;
+	if (!series_all(v, &series, &n)) {
+		view_range_free(&range);
+		return false;
+	}
 	out_char(&a->out, '[');
-	for (uint32_t i = 0; i < nlanes; i++)
-		put_series(v, i, &range, &first, &a->out);
+	for (size_t i = 0; i < n; i++)
+		put_series(v, &series[i], &range, &first, &a->out);
 	out_char(&a->out, ']');
+	mem_free(series);
 	view_range_free(&range);
+	return !a->out.error;
+}
+
+/* --- as it is drawn --- */
+
+/* What the lanes of a counter have in a tile. */
+struct curve {
+	const struct view *view;
+	const struct series *series;
+	int64_t t0;
+	unsigned shift;
+	double values[STORE_TILE][3]; /* of each pixel: least, greatest, last; NaN: none */
+	bool seen[STORE_TILE]; /* the pixel has samples */
+	bool before; /* a sample precedes the tile */
+};
+
+/* Sets *value to that of the last sample before a time, whichever lane has it. */
+static void value_before(const struct curve *c, int64_t t, double *value)
+{
+	struct series_last last = { .lane = SPUR_NONE };
+
+	for (uint32_t i = 0; i < c->series->n; i++)
+		series_last_before(c->view, c->series->lanes[i], t, &last);
+	if (last.lane != SPUR_NONE)
+		*value = store_number(store_kind(c->view->store, last.lane), last.item.value);
+}
+
+/* The first time behind a pixel. */
+static int64_t pixel_end(const struct curve *c, size_t x)
+{
+	int64_t end;
+
+	return __builtin_add_overflow(c->t0, (int64_t)((x + 1) << c->shift), &end) ? INT64_MAX
+										   : end;
+}
+
+/* Adds the values that a lane has in a pixel. NaN is neither least nor greatest. */
+static void add_point(struct curve *c, const struct store_point *p, enum store_lane_kind kind)
+{
+	const double least = store_number(kind, p->least), most = store_number(kind, p->most);
+	double *const to = c->values[p->x];
+
+	if (!(to[0] <= least) && !isnan(least))
+		to[0] = least;
+	if (!(to[1] >= most) && !isnan(most))
+		to[1] = most;
+	to[2] = store_number(kind, p->last);
+	if (c->seen[p->x])
+		value_before(c, pixel_end(c, p->x), &to[2]);
+	c->seen[p->x] = true;
+}
+
+static bool add_curve(struct curve *c, uint32_t lane)
+{
+	const enum store_lane_kind kind = store_kind(c->view->store, lane);
+	struct store_points points = { 0 };
+	const bool good = store_curve(c->view->store, lane, c->t0, c->shift, &points);
+
+	for (size_t i = 0; good && i < points.n; i++)
+		add_point(c, &points.points[i], kind);
+	c->before |= points.before;
+	store_points_free(&points);
+	return good;
+}
+
+static bool make_curve(struct curve *c)
+{
+	for (size_t x = 0; x < STORE_TILE; x++)
+		c->values[x][0] = c->values[x][1] = c->values[x][2] = NAN;
+	for (uint32_t i = 0; i < c->series->n; i++)
+		if (!add_curve(c, c->series->lanes[i]))
+			return false;
+	if (c->before && !c->seen[0]) {
+		value_before(c, c->t0, &c->values[0][2]);
+		c->values[0][0] = c->values[0][1] = c->values[0][2];
+	}
+	return true;
+}
+
+/* Answers with three doubles a pixel: least, greatest, last; NaN where there is no value. */
+bool view_counter(struct view *v, const struct view_request *r, struct view_answer *a)
+{
+	struct series series;
+	struct curve c = { .view = v, .series = &series };
+	int64_t z, id;
+
+	if (!view_tile_place(v, r, &c.t0, &z) ||
+	    !view_number(r, "series", 0, UINT32_MAX, -1, &id) ||
+	    !series_of(v, (uint32_t)id, &series))
+		return view_refuse(a, 400, "expected z, i and a series");
+	c.shift = (unsigned)z;
+	if (!make_curve(&c))
+		return false;
+	out_bytes(&a->out, c.values, sizeof(c.values));
+	a->type = "application/octet-stream";
 	return !a->out.error;
 }

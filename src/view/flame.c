@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "view/flame.h"
 
-enum { NODES_MOST = 1 << 19, DEPTH_MOST = 4096 };
+enum { NODES_MOST = 1 << 19 };
 
 /* A lane while a track is walked: the next item, and the node of the call that is open. */
 struct level {
@@ -24,12 +24,22 @@ struct level {
 	bool has; /* `item` is that of `next` */
 };
 
+/* Returns true if sums need no node below this one for calls of a label: both are recursive. */
+static bool is_in_itself(const struct view_flame *f, uint32_t parent, uint32_t label)
+{
+	return f->sums && f->nodes[parent].label == label &&
+	       f->nodes[f->nodes[parent].parent].label == label;
+}
+
 /* Returns the node of a label below another one, 0 if out of memory or there are too many. */
 static uint32_t child_of(struct view_flame *f, uint32_t parent, uint32_t label)
 {
-	struct map64_slot *const slot = map64_put(&f->children, (uint64_t)parent << 32 | label);
+	struct map64_slot *slot;
 	uint32_t id;
 
+	if (is_in_itself(f, parent, label))
+		return parent;
+	slot = map64_put(&f->children, (uint64_t)parent << 32 | label);
 	if (!slot || slot->value)
 		return slot ? (uint32_t)slot->value : 0;
 	f->full = f->n == NODES_MOST;
@@ -38,8 +48,7 @@ static uint32_t child_of(struct view_flame *f, uint32_t parent, uint32_t label)
 	if (!mem_grow((void **)&f->nodes, &f->cap, f->n + 1, sizeof(*f->nodes), NODES_MOST))
 		return 0;
 	id = (uint32_t)f->n++;
-	f->nodes[id].label = label;
-	f->nodes[id].parent = parent;
+	f->nodes[id] = (struct view_node){ .label = label, .parent = parent };
 	if (f->nodes[parent].last)
 		f->nodes[f->nodes[parent].last].next = id;
 	else
@@ -47,6 +56,23 @@ static uint32_t child_of(struct view_flame *f, uint32_t parent, uint32_t label)
 	f->nodes[parent].last = id;
 	slot->value = id;
 	return id;
+}
+
+/* Returns what stands for a label as that of a node. Time off the CPU is no call. */
+static uint32_t head_of(const struct view_flame *f, uint32_t label)
+{
+	if (f->key && label)
+		return f->key;
+	return label < f->nheads ? f->heads[label] : label;
+}
+
+/* Counts an END of a call that does not begin in the range. */
+static void add_end(const struct view_flame *f, uint32_t label)
+{
+	const uint32_t head = head_of(f, label);
+
+	if (f->sums && label < f->nheads && head < f->sums->nends)
+		f->sums->ends[head]++;
 }
 
 /* Moves to the next span of the level that begins before `until`. Returns false at the end. */
@@ -61,9 +87,8 @@ static bool level_next(struct view_flame *f, struct level *l, int64_t until)
 			return false;
 		if (l->item.marks & STORE_SPAN && l->item.start >= f->range->from)
 			return true;
-		if (f->ends && l->item.kind == SPUR_END && l->item.start >= f->range->from &&
-		    l->item.label < f->nheads)
-			f->ends[f->heads[l->item.label]]++;
+		if (l->item.kind == SPUR_END && l->item.start >= f->range->from)
+			add_end(f, l->item.label);
 		l->next++;
 		l->has = false;
 	}
@@ -178,7 +203,7 @@ static bool walk(struct view_flame *f, struct level *levels, size_t depth, struc
 	for (;;) {
 		struct level *const up = d > part.base ? &levels[d - 1] : NULL;
 		struct level *const l = &levels[d];
-		uint32_t label, id;
+		uint32_t id;
 
 		level_leave(f, l);
 		if (!level_next(f, l, part.end) || (up && !in_parent(f, l, up))) {
@@ -187,8 +212,7 @@ static bool walk(struct view_flame *f, struct level *levels, size_t depth, struc
 			d--;
 			continue;
 		}
-		label = l->item.label < f->nheads ? f->heads[l->item.label] : l->item.label;
-		id = child_of(f, up ? up->node : 0, label);
+		id = child_of(f, up ? up->node : 0, head_of(f, l->item.label));
 		if (!id)
 			return false;
 		level_enter(f, l, id, d ? levels[d - 1].limit : INT64_MAX, part.last);
@@ -208,18 +232,17 @@ static bool open_levels(const struct view_flame *f, uint32_t track, struct level
 {
 	size_t cap = 0;
 
-	for (*depth = 0; *depth < DEPTH_MOST; (*depth)++) {
+	for (*depth = 0;; (*depth)++) {
 		const uint32_t lane = store_lane_at(f->view->store, track, (uint32_t)*depth);
 		struct level *l;
 
 		if (lane == SPUR_NONE)
 			return true;
-		if (!mem_grow((void **)out, &cap, *depth + 1, sizeof(**out), DEPTH_MOST))
+		if (!mem_grow((void **)out, &cap, *depth + 1, sizeof(**out), SIZE_MAX))
 			return false;
 		l = &(*out)[*depth];
 		*l = (struct level){ .lane = lane };
 	}
-	return true;
 }
 
 /* Finds the last item of a level that begins before the range. */
@@ -244,10 +267,9 @@ static void count_end(struct view_flame *f, const struct level *l, const struct 
 	const struct view_range *const r = f->range;
 	struct spur_event row;
 
-	if (f->ends && i->kind != SPUR_SPAN && i->kind != SPUR_SWITCH && l->until >= r->from &&
-	    l->until < r->to && store_row(f->view->store, l->lane, l->next - 1, true, &row) &&
-	    row.cls < f->nheads)
-		f->ends[f->heads[row.cls]]++;
+	if (f->sums && i->kind != SPUR_SPAN && i->kind != SPUR_SWITCH && l->until >= r->from &&
+	    l->until < r->to && store_row(f->view->store, l->lane, l->next - 1, true, &row))
+		add_end(f, row.cls);
 }
 
 /*
@@ -334,8 +356,28 @@ static bool walk_track(struct view_flame *f, uint32_t track, const struct store_
 	return good;
 }
 
+/* Returns the number of the process that a track is of, or its own. */
+static uint32_t process_of(const struct view *v, uint32_t track)
+{
+	struct store_track t;
+
+	for (uint32_t up = track; store_track(v->store, up, &t); up = t.parent)
+		if (t.kind == SPUR_TRACK_PROCESS)
+			return up;
+	return track;
+}
+
+/* Passes the tree of a track on, and empties it. */
+static void take_track(struct view_flame *f)
+{
+	f->sums->take(f->sums->self, f);
+	map64_free(&f->children);
+	f->n = 1;
+	f->nodes[0] = (struct view_node){ .label = UINT32_MAX };
+}
+
 /* The tracks of the range, each once. */
-static bool walk_range(struct view_flame *f)
+static bool walk_range(struct view_flame *f, enum view_flame_by by)
 {
 	const uint32_t ntracks = store_facts(f->view->store).tracks;
 	bool *const wanted = mem_array(ntracks ? ntracks : 1, sizeof(*wanted));
@@ -350,9 +392,17 @@ static bool walk_range(struct view_flame *f)
 	for (size_t i = 0; good && i < f->range->nlanes; i++)
 		if (store_lane(f->view->store, f->range->lanes[i], &lane) && lane.track < ntracks)
 			wanted[lane.track] = true;
-	for (uint32_t i = 0; good && i < ntracks; i++)
-		if (!f->range->lanes || wanted[i])
-			good = walk_track(f, i, lasts);
+	for (uint32_t i = 0; good && i < ntracks; i++) {
+		if (f->range->lanes && !wanted[i])
+			continue;
+		if (by == VIEW_BY_THREAD)
+			f->key = i + 1;
+		else if (by == VIEW_BY_PROCESS)
+			f->key = process_of(f->view, i) + 1;
+		good = walk_track(f, i, lasts);
+		if (good && f->sums)
+			take_track(f);
+	}
 	store_lasts_free(lasts);
 	mem_free(wanted);
 	return good;
@@ -481,18 +531,18 @@ static bool read_heads(struct view_flame *f, enum view_flame_by by)
 }
 
 bool view_flame_make(struct view_flame *f, const struct view *v, const struct view_range *range,
-		     enum view_flame_by by, uint64_t *ends)
+		     enum view_flame_by by, const struct view_flame_sums *sums)
 {
 	bool good;
 
-	*f = (struct view_flame){ .view = v, .range = range, .ends = ends };
+	*f = (struct view_flame){ .view = v, .range = range, .sums = sums };
 	good = read_heads(f, by) &&
 	       mem_grow((void **)&f->nodes, &f->cap, 1, sizeof(*f->nodes), NODES_MOST);
 	if (!good)
 		return false;
 	f->n = 1;
 	f->nodes[0].label = UINT32_MAX;
-	return walk_range(f);
+	return walk_range(f, by);
 }
 
 void view_flame_free(struct view_flame *f)
@@ -500,6 +550,13 @@ void view_flame_free(struct view_flame *f)
 	map64_free(&f->children);
 	mem_free(f->heads);
 	mem_free(f->nodes);
+}
+
+bool view_flame_refuse(struct view_answer *a)
+{
+	return view_refuse(a, 400,
+			   "calls of the range have more than %d paths: choose a smaller range",
+			   NODES_MOST);
 }
 
 bool view_flame(struct view *v, const struct view_request *r, struct view_answer *a)
@@ -512,9 +569,7 @@ bool view_flame(struct view *v, const struct view_request *r, struct view_answer
 		return false;
 	good = view_flame_make(&f, v, &range, VIEW_BY_FUNCTION, NULL) && put_tree(&f, &a->out);
 	if (f.full)
-		view_refuse(a, 400,
-			    "calls of the range have more than %d paths: choose a smaller range",
-			    NODES_MOST);
+		view_flame_refuse(a);
 	view_flame_free(&f);
 	view_range_free(&range);
 	return good;

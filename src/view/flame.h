@@ -28,22 +28,35 @@ struct view_flame {
 	struct map64 children; /* parent << 32 | label -> node */
 	uint32_t *heads; /* of labels: the one whose calls theirs are */
 	uint32_t nheads;
-	uint64_t *ends; /* NULL, or by label: ENDs of calls that do not begin in the range */
+	uint32_t key; /* whose calls all those of the track at hand are; 0: it depends on labels */
+	const struct view_flame_sums *sums; /* NULL: the tree is kept */
 };
 
-/* Whose calls a node has. */
+/* Whose calls a node has: what its label is. */
 enum view_flame_by {
 	VIEW_BY_FUNCTION,
 	VIEW_BY_MODULE, /* all functions of a module are one; its label is the first of them */
+	VIEW_BY_THREAD, /* the track's number + 1 */
+	VIEW_BY_PROCESS, /* that of the process that the track is of, or of the track itself */
+};
+
+/* Who gets the calls of each track; the tree is empty after that. */
+struct view_flame_sums {
+	uint64_t *ends; /* by what nodes have as labels: ENDs of calls not begun in the range */
+	uint32_t nends;
+	void (*take)(void *self, const struct view_flame *f);
+	void *self;
 };
 
 /*
- * Makes the tree of the calls that begin in the range. Returns false if out of memory, or if the
- * calls have more than 2^19 paths. Requires view_flame_free() in any case. `ends`: NULL, or by
- * label: the ENDs in the range of calls that do not begin in it are added.
+ * Makes the tree of the calls that begin in the range; with `sums` (else NULL) one for each track.
+ * Returns false if out of memory, or, with f->full set, if the calls have more than 2^19 paths.
+ * Requires view_flame_free() in any case.
  */
 bool view_flame_make(struct view_flame *f, const struct view *v, const struct view_range *range,
-		     enum view_flame_by by, uint64_t *ends);
+		     enum view_flame_by by, const struct view_flame_sums *sums);
 void view_flame_free(struct view_flame *f);
+/* Says that calls have too many paths. Returns false. */
+bool view_flame_refuse(struct view_answer *a);
 
 #endif

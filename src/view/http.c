@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -11,7 +12,13 @@
 #include "view/mhd.h"
 #include "view/view.h"
 
-enum { CONNECTIONS_MOST = 64, TIMEOUT_S = 10, TOKEN_BYTES = VIEW_TOKEN / 2 };
+enum {
+	CONNECTIONS_MOST = 64,
+	TIMEOUT_S = 10,
+	TOKEN_BYTES = VIEW_TOKEN / 2,
+	MEMORY = 65536, /* of a connection */
+	TARGET_MOST = MEMORY / 2 - 1024, /* bytes of a request's path and parameters */
+};
 
 struct view_server {
 	struct mhd mhd;
@@ -103,6 +110,64 @@ static enum MHD_Result add_header(void *cls, enum MHD_ValueKind kind, const char
 	return MHD_YES;
 }
 
+/*
+ * Names and values that the library took apart of the request that the thread is at, which it does
+ * for one at a time: from check_target() to handle() or an error.
+ */
+static _Thread_local size_t parts;
+
+/*
+ * Called for each name and value, in place of the library's own function.
+ *
+ * What a zero byte in the request's line hides from check_target() is taken apart too. If there are
+ * too many parameters in it, the connection ends before its memory is full (see check_target()).
+ */
+static size_t unescape(void *cls, struct MHD_Connection *c, char *text)
+{
+	enum { PARTS_MOST = 2 * VIEW_ARGS_MOST + 1 }; /* the path is one, too */
+	const struct view_server *const s = cls;
+	const union MHD_ConnectionInfo *info;
+
+	parts++;
+	if (parts > PARTS_MOST) {
+		info = s->mhd.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+		if (info)
+			os_shutdown(info->connect_fd, SHUT_RDWR);
+	}
+	return s->mhd.http_unescape(text);
+}
+
+/*
+ * Called with the path and the parameters of a request before the library takes them apart. Returns
+ * why the request is to be refused, or NULL.
+ *
+ * The library keeps a record of each parameter in the connection's memory. If that is full, version
+ * 0.9.75 never answers: the request of too many parameters goes on without them. The memory that is
+ * left by a target of TARGET_MOST bytes has room for VIEW_ARGS_MOST of them.
+ */
+static void *check_target(void *cls, const char *target, struct MHD_Connection *c)
+{
+	static const char long_target[] = "The request is too long.\n",
+			  many[] = "The request has too many parameters.\n";
+	const char *const args = strchr(target, '?');
+	const char *why = NULL;
+	size_t nargs = 0;
+
+	(void)cls;
+	(void)c;
+	parts = 0;
+	for (const char *p = args; p; p = strchr(p + 1, '&'))
+		nargs++;
+	if (strlen(target) > TARGET_MOST)
+		why = long_target;
+	else if (nargs > VIEW_ARGS_MOST)
+		why = many;
+	/* The text is the library's own, which it is about to write zeros into too. */
+	if (why && args)
+		((char *)(uintptr_t)args)[1] = '\0';
+	return (void *)(uintptr_t)why;
+}
+
 static enum MHD_Result add_argument(void *cls, enum MHD_ValueKind kind, const char *name,
 				    const char *value)
 {
@@ -149,12 +214,13 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *c, const char *u
 	(void)version;
 	(void)data;
 	(void)size;
-	(void)state;
 	/* It is called once for each request: the answer is given before a body is read. */
 	s->mhd.get_connection_values(c, MHD_HEADER_KIND, add_header, &h);
 	d = view_gate_decide(method, url, &h.headers);
 	if (d.way == VIEW_REFUSED)
 		return refuse(s, c, d.status, d.path);
+	if (*state)
+		return refuse(s, c, MHD_HTTP_URI_TOO_LONG, *state);
 	if (d.way == VIEW_SEND_FILE)
 		return send_file(s, c, d.path);
 	__atomic_store_n(&s->last, now_s(), __ATOMIC_RELAXED);
@@ -202,7 +268,9 @@ enum spur_status view_server_start(struct view_server **out, struct view *v,
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, handle, s,
 		MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_THREAD_POOL_SIZE, o->threads,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CONNECTIONS_MOST, MHD_OPTION_END);
+		(unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
+		MHD_OPTION_URI_LOG_CALLBACK, check_target, NULL, MHD_OPTION_UNESCAPE_CALLBACK,
+		unescape, s, MHD_OPTION_END);
 	info = s->daemon ? s->mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	if (!info) {
 		err_set(err, SPUR_ERR_IO, "cannot listen on 127.0.0.1:%u: %s", o->port,

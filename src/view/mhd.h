@@ -9,10 +9,12 @@
 
 #include "base/err.h"
 
-#define MHD_FUNCTIONS(X)                                                                   \
-	X(start_daemon)                                                                    \
-	X(stop_daemon) X(get_daemon_info) X(queue_response) X(create_response_from_buffer) \
-		X(add_response_header) X(destroy_response) X(get_connection_values)
+#define MHD_FUNCTIONS(X)                                                                  \
+	X(start_daemon)                                                                   \
+	X(stop_daemon)                                                                    \
+	X(get_daemon_info) X(get_connection_info) X(http_unescape) X(queue_response)      \
+		X(create_response_from_buffer) X(add_response_header) X(destroy_response) \
+			X(get_connection_values)
 
 /* The functions of the library without their prefix MHD_. */
 struct mhd {

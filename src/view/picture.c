@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "view/live.h"
-#include "view/view.h"
+#include "view/series.h"
 
 /* --- tracks --- */
 
@@ -124,18 +124,18 @@ static void put_value(struct out *o, double d)
 		out_str(o, isnan(d) ? "\"nan\"" : d > 0 ? "\"inf\"" : "\"-inf\"");
 }
 
-/* The least and greatest of all values, NaN without any: a curve of one tile that has the trace. */
-static bool lane_extent(const struct view *v, uint32_t id, const struct store_lane *lane,
-			double *least, double *most)
+/* Adds the least and greatest of a lane's values: a curve of one tile that has the trace. */
+static bool add_extent(const struct view *v, uint32_t id, double *least, double *most)
 {
 	struct store_points points = { 0 };
-	const bool good = store_curve(v->store, id, lane->start, STORE_SHIFT_MAX, &points);
+	struct store_lane lane;
+	bool good;
 
-	*least = INFINITY;
-	*most = -INFINITY;
+	store_lane(v->store, id, &lane);
+	good = store_curve(v->store, id, lane.start, STORE_SHIFT_MAX, &points);
 	for (size_t i = 0; i < points.n; i++) {
-		const double a = store_number(lane->kind, points.points[i].least);
-		const double b = store_number(lane->kind, points.points[i].most);
+		const double a = store_number(lane.kind, points.points[i].least);
+		const double b = store_number(lane.kind, points.points[i].most);
 
 		if (a < *least)
 			*least = a;
@@ -143,39 +143,50 @@ static bool lane_extent(const struct view *v, uint32_t id, const struct store_la
 			*most = b;
 	}
 	store_points_free(&points);
-	if (*least > *most)
-		*least = *most = NAN;
 	return good;
 }
 
-static bool put_series(const struct view *v, const struct store_facts *f, struct out *o)
+/* Writes a counter. Returns false if out of memory. */
+static bool put_one_series(const struct view *v, const struct series *s, struct out *o)
 {
-	struct store_lane lane;
+	double least = INFINITY, most = -INFINITY;
 	struct store_label label;
-	double least, most;
-	bool first = true;
+	struct store_lane lane;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!add_extent(v, s->lanes[i], &least, &most))
+			return false;
+	if (least > most)
+		least = most = NAN;
+	store_lane(v->store, s->lanes[0], &lane);
+	store_label(v->store, lane.label, &label);
+	out_printf(o, "{\"id\":%u,\"track\":%u,\"name\":", s->lanes[0], lane.track);
+	view_text(o, label.name);
+	out_str(o, ",\"arg\":");
+	view_text(o, store_string(v->store, lane.arg));
+	out_str(o, ",\"least\":");
+	put_value(o, least);
+	out_str(o, ",\"most\":");
+	put_value(o, most);
+	out_char(o, '}');
+	return true;
+}
+
+static bool put_series(const struct view *v, struct out *o)
+{
+	struct series *series;
+	size_t n;
+	bool good = series_all(v, &series, &n);
 
 	out_str(o, ",\"series\":[");
-	for (uint32_t i = 0; i < f->lanes; i++) {
-		if (!kind_is_counter(store_kind(v->store, i)) || !store_lane(v->store, i, &lane))
-			continue;
-		if (!lane_extent(v, i, &lane, &least, &most))
-			return false;
-		store_label(v->store, lane.label, &label);
-		out_printf(o, "%s{\"id\":%u,\"track\":%u,\"name\":", first ? "" : ",", i,
-			   lane.track);
-		view_text(o, label.name);
-		out_str(o, ",\"arg\":");
-		view_text(o, store_string(v->store, lane.arg));
-		out_str(o, ",\"least\":");
-		put_value(o, least);
-		out_str(o, ",\"most\":");
-		put_value(o, most);
-		out_char(o, '}');
-		first = false;
+	for (size_t i = 0; good && i < n; i++) {
+		if (i)
+			out_char(o, ',');
+		good = put_one_series(v, &series[i], o);
 	}
 	out_char(o, ']');
-	return true;
+	mem_free(series);
+	return good;
 }
 
 /* --- facts --- */
@@ -308,7 +319,7 @@ bool view_meta(struct view *v, const struct view_request *r, struct view_answer 
 	out_json(o, error ? error : "", error ? strlen(error) : 0);
 	out_printf(o, ",\"spans\":%llu,\"rows\":%llu,\"labels\":%u", (unsigned long long)f.spans,
 		   (unsigned long long)f.rows, f.labels);
-	good = put_tracks(v, &f, o) && put_series(v, &f, o);
+	good = put_tracks(v, &f, o) && put_series(v, o);
 	pthread_mutex_lock(&v->reading);
 	put_marks(v, o);
 	put_facts(v, o);
@@ -342,8 +353,7 @@ bool view_labels(struct view *v, const struct view_request *r, struct view_answe
 
 /* --- tiles --- */
 
-/* The place of tile i on the trace's clock. Returns false if it is beyond all times. */
-static bool tile_begin(const struct view *v, const struct view_request *r, int64_t *t0, int64_t *z)
+bool view_tile_place(const struct view *v, const struct view_request *r, int64_t *t0, int64_t *z)
 {
 	const int64_t tile = STORE_TILE;
 	int64_t i, width;
@@ -403,7 +413,7 @@ bool view_tiles(struct view *v, const struct view_request *r, struct view_answer
 	int64_t t0, z;
 	bool good = true;
 
-	if (!tile_begin(v, r, &t0, &z))
+	if (!view_tile_place(v, r, &t0, &z))
 		return view_refuse(a, 400, "expected z and i");
 	if (!lanes || !read_lanes(v, lanes, &list))
 		return view_refuse(a, 400, "expected lanes as TRACK:FROM-TO, at most %d",
@@ -425,36 +435,6 @@ bool view_tiles(struct view *v, const struct view_request *r, struct view_answer
 		out_bytes(&a->out, rects.rects, rects.n * sizeof(*rects.rects));
 	}
 	store_rects_free(&rects);
-	a->type = "application/octet-stream";
-	return good && !a->out.error;
-}
-
-/* Answers with three doubles a pixel: least, greatest, last; NaN where there is no value. */
-bool view_counter(struct view *v, const struct view_request *r, struct view_answer *a)
-{
-	struct store_points points = { 0 };
-	struct store_lane lane;
-	double values[STORE_TILE][3];
-	int64_t t0, z, id;
-	bool good;
-
-	if (!tile_begin(v, r, &t0, &z) || !view_number(r, "series", 0, UINT32_MAX, -1, &id) ||
-	    !store_lane(v->store, (uint32_t)id, &lane) || !kind_is_counter(lane.kind))
-		return view_refuse(a, 400, "expected z, i and a series");
-	good = store_curve(v->store, (uint32_t)id, t0, (unsigned)z, &points);
-	for (size_t i = 0; i < STORE_TILE; i++)
-		values[i][0] = values[i][1] = values[i][2] = NAN;
-	if (points.before)
-		values[0][0] = values[0][1] = values[0][2] = store_number(lane.kind, points.value);
-	for (size_t i = 0; good && i < points.n; i++) {
-		const struct store_point *p = &points.points[i];
-
-		values[p->x][0] = store_number(lane.kind, p->least);
-		values[p->x][1] = store_number(lane.kind, p->most);
-		values[p->x][2] = store_number(lane.kind, p->last);
-	}
-	store_points_free(&points);
-	out_bytes(&a->out, values, sizeof(values));
 	a->type = "application/octet-stream";
 	return good && !a->out.error;
 }

@@ -285,6 +285,7 @@ static const struct {
 	{ "flows", view_flows },       { "why", view_why },	      { "sums", view_sums },
 	{ "flame", view_flame },       { "calls", view_calls },	      { "find", view_find },
 	{ "counters", view_counters }, { "state", view_state },	      { "critical", view_critical },
+	{ "begins", view_begins },
 };
 
 void view_answer(struct view *v, const struct view_request *r, struct view_answer *a)

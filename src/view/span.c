@@ -327,8 +327,9 @@ bool view_span(struct view *v, const struct view_request *r, struct view_answer 
 		return false;
 	out_str(o, "{\"span\":");
 	view_put_span(v, &i, o);
-	out_printf(o, ",\"time\":\"%lld ns\",\"self\":%lld,\"unfinished\":%s",
-		   (long long)i.item.start, (long long)store_self(v->store, i.lane, i.number),
+	out_printf(o, ",\"time\":\"%lld ns\",\"length\":\"%lld\",\"self\":%lld,\"unfinished\":%s",
+		   (long long)i.item.start, (long long)i.item.dur,
+		   (long long)store_self(v->store, i.lane, i.number),
 		   i.item.marks & STORE_OPEN ? "true" : "false");
 	out_to_memory(&text);
 	view_span_source(v, &i, &text);

@@ -11,60 +11,86 @@ static struct store_lanes lanes_of(const struct view_range *r)
 
 /* --- sums --- */
 
-/* Returns true if a node of the same label is above this one: a recursive call. */
-static bool is_recursive(const struct view_flame *f, uint32_t id)
+/* Sums by what nodes have as labels. */
+struct path_sums {
+	struct store_sum *sums;
+	uint32_t *open; /* nodes of the label above the node at hand, and it */
+	uint32_t n;
+};
+
+/* Adds a node. Recursive calls are in the time of the outermost one. */
+static void add_node(const struct view_node *n, struct store_sum *s, bool outermost)
 {
-	for (uint32_t up = f->nodes[id].parent; up; up = f->nodes[up].parent)
-		if (f->nodes[up].label == f->nodes[id].label)
-			return true;
-	return false;
+	/* The shortest and the longest one are told of those that ended, if any did. */
+	if (!s->calls || (n->ended && s->open == s->calls)) {
+		s->least = (uint64_t)n->least;
+		s->most = (uint64_t)n->most;
+	} else if (n->ended || s->open == s->calls) {
+		s->least = (uint64_t)n->least < s->least ? (uint64_t)n->least : s->least;
+		s->most = (uint64_t)n->most > s->most ? (uint64_t)n->most : s->most;
+	}
+	s->calls += n->calls;
+	s->open += n->calls - n->ended;
+	s->unfinished += n->unfinished;
+	s->sum += (uint64_t)n->total;
+	s->open_sum += (uint64_t)n->open_sum;
+	s->self += (uint64_t)n->self;
+	if (outermost)
+		s->total += (uint64_t)n->total;
 }
 
-/* Adds up nodes by label: recursive calls are in the time of the outermost one. */
-static void add_nodes(const struct view_flame *f, struct store_sum *sums, uint32_t nlabels)
+static void enter_node(const struct path_sums *p, const struct view_node *n)
 {
-	for (uint32_t i = 1; i < f->n; i++) {
-		const struct view_node *const n = &f->nodes[i];
-		struct store_sum *s;
+	if (n->label < p->n)
+		add_node(n, &p->sums[n->label], !p->open[n->label]++);
+}
 
-		if (n->label >= nlabels)
+static void leave_node(const struct path_sums *p, const struct view_node *n)
+{
+	if (n->label < p->n)
+		p->open[n->label]--;
+}
+
+/* Adds up the nodes of a tree, depth first. */
+static void add_nodes(void *self, const struct view_flame *f)
+{
+	const struct view_node *const nodes = f->nodes;
+
+	for (uint32_t id = nodes[0].first; id;) {
+		enter_node(self, &nodes[id]);
+		if (nodes[id].first) {
+			id = nodes[id].first;
 			continue;
-		s = &sums[n->label];
-		/* The shortest and the longest one are told of those that ended, if any did. */
-		if (!s->calls || (n->ended && s->open == s->calls)) {
-			s->least = (uint64_t)n->least;
-			s->most = (uint64_t)n->most;
-		} else if (n->ended || s->open == s->calls) {
-			s->least = (uint64_t)n->least < s->least ? (uint64_t)n->least : s->least;
-			s->most = (uint64_t)n->most > s->most ? (uint64_t)n->most : s->most;
 		}
-		s->calls += n->calls;
-		s->open += n->calls - n->ended;
-		s->unfinished += n->unfinished;
-		s->sum += (uint64_t)n->total;
-		s->open_sum += (uint64_t)n->open_sum;
-		s->self += (uint64_t)n->self;
-		if (!is_recursive(f, i))
-			s->total += (uint64_t)n->total;
+		while (id && !nodes[id].next) {
+			leave_node(self, &nodes[id]);
+			id = nodes[id].parent;
+		}
+		if (id)
+			leave_node(self, &nodes[id]);
+		id = nodes[id].next;
 	}
 }
 
-/* Sums call by call: for lanes that are out of order, and for modules. */
+/* Sums call by call: for lanes that are out of order, and for what is no function. */
 static bool sums_by_path(const struct view *v, const struct view_range *range,
-			 enum view_flame_by by, struct store_sum *sums, uint32_t nlabels)
+			 enum view_flame_by by, struct path_sums *p, bool *full)
 {
-	uint64_t *const ends = mem_array((size_t)nlabels + 1, sizeof(*ends));
-	struct view_flame f;
+	const size_t n = (size_t)p->n + 1;
+	uint64_t *const ends = mem_array(n, sizeof(*ends));
+	const struct view_flame_sums to = {
+		.ends = ends, .nends = p->n, .take = add_nodes, .self = p
+	};
+	struct view_flame f = { 0 };
 	bool good;
 
-	if (!ends)
-		return false;
-	good = view_flame_make(&f, v, range, by, ends);
-	if (good)
-		add_nodes(&f, sums, nlabels);
-	for (uint32_t i = 0; good && i < nlabels; i++)
-		sums[i].unfinished += ends[i];
+	p->open = mem_array(n, sizeof(*p->open));
+	good = ends && p->open && view_flame_make(&f, v, range, by, &to);
+	for (uint32_t i = 0; good && i < p->n; i++)
+		p->sums[i].unfinished += ends[i];
+	*full = f.full;
 	view_flame_free(&f);
+	mem_free(p->open);
 	mem_free(ends);
 	return good;
 }
@@ -78,74 +104,99 @@ uint64_t view_sum_average(const struct store_sum *s)
 	return ended ? (s->sum - s->open_sum) / ended : s->sum / s->calls;
 }
 
-static void put_sum(struct out *o, uint32_t label, const struct store_sum *s, bool first)
+/* Writes the numbers of a sum, after the name of what was summed. */
+static void put_sum(struct out *o, const struct store_sum *s)
 {
 	out_printf(o,
-		   "%s{\"label\":%u,\"calls\":%llu,\"total\":%llu,\"self\":%llu,"
+		   ",\"calls\":%llu,\"total\":%llu,\"self\":%llu,"
 		   "\"avg\":%llu,\"min\":%llu,\"max\":%llu,\"unfinished\":%llu}",
-		   first ? "" : ",", label, (unsigned long long)s->calls,
-		   (unsigned long long)s->total, (unsigned long long)s->self,
-		   (unsigned long long)view_sum_average(s),
+		   (unsigned long long)s->calls, (unsigned long long)s->total,
+		   (unsigned long long)s->self, (unsigned long long)view_sum_average(s),
 		   (unsigned long long)(s->calls ? s->least : 0), (unsigned long long)s->most,
 		   (unsigned long long)s->unfinished);
 }
 
-struct store_sum *view_sums_make(const struct view *v, const struct view_range *range, uint32_t *n)
+/*
+ * Sums by function; by module, in the places of the modules' first labels; by thread or process, in
+ * the places of their tracks + 1. Sets *full if the calls have too many paths. Free with
+ * mem_free(). Returns NULL if that is so, or if out of memory.
+ */
+static struct store_sum *sums_make(const struct view *v, const struct view_range *range,
+				   enum view_flame_by by, uint32_t *n, bool *full)
 {
 	const struct store_facts f = store_facts(v->store);
-	struct store_sum *const sums = mem_array((size_t)f.labels + 1, sizeof(*sums));
+	struct path_sums p = { 0 };
 	bool good;
 
-	*n = f.labels;
-	if (f.facts & (STORE_LAPS | STORE_BACK))
-		good = sums && sums_by_path(v, range, VIEW_BY_FUNCTION, sums, f.labels);
+	p.n = by == VIEW_BY_THREAD || by == VIEW_BY_PROCESS ? f.tracks + 1 : f.labels;
+	p.sums = mem_array((size_t)p.n + 1, sizeof(*p.sums));
+	*n = p.n;
+	*full = false;
+	if (by != VIEW_BY_FUNCTION || f.facts & (STORE_LAPS | STORE_BACK))
+		good = p.sums && sums_by_path(v, range, by, &p, full);
 	else
-		good = sums && store_sums(v->store,
-					  &(struct store_range){ .lanes = lanes_of(range),
-								 .from = range->from,
-								 .to = range->to },
-					  sums, f.labels ? f.labels : 1);
+		good = p.sums && store_sums(v->store,
+					    &(struct store_range){ .lanes = lanes_of(range),
+								   .from = range->from,
+								   .to = range->to },
+					    p.sums, p.n ? p.n : 1);
 	if (good)
-		return sums;
-	mem_free(sums);
+		return p.sums;
+	mem_free(p.sums);
 	return NULL;
 }
 
-/* Sums by module, in the places of the modules' first labels. Free with mem_free(). */
-static struct store_sum *module_sums(const struct view *v, const struct view_range *range,
-				     uint32_t *n)
+struct store_sum *view_sums_make(const struct view *v, const struct view_range *range, uint32_t *n)
 {
-	struct store_sum *const sums =
-		mem_array((size_t)store_facts(v->store).labels + 1, sizeof(*sums));
+	bool full;
 
-	*n = store_facts(v->store).labels;
-	if (sums && sums_by_path(v, range, VIEW_BY_MODULE, sums, *n))
-		return sums;
-	mem_free(sums);
-	return NULL;
+	return sums_make(v, range, VIEW_BY_FUNCTION, n, &full);
+}
+
+/* Reads what sums are by. Returns false, with the answer a refusal, if it is something else. */
+static bool read_by(const struct view_request *r, enum view_flame_by *out, struct view_answer *a)
+{
+	static const char *const words[] = { "function", "module", "thread", "process" };
+	const char *const by = view_arg(r, "by");
+
+	*out = VIEW_BY_FUNCTION;
+	for (unsigned i = 0; by && i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(by, words[i])) {
+			*out = (enum view_flame_by)i;
+			return true;
+		}
+	return !by || view_refuse(a, 400, "expected by=function, module, thread or process");
 }
 
 bool view_sums(struct view *v, const struct view_request *r, struct view_answer *a)
 {
-	const char *const by = view_arg(r, "by");
 	struct view_range range;
+	enum view_flame_by by;
 	struct store_sum *sums;
-	bool first = true, good;
+	bool of_tracks, first = true, full, good;
 	uint32_t n;
 
-	if (by && strcmp(by, "module") != 0)
-		return view_refuse(a, 400, "expected by=module");
-	if (!view_range(v, r, &range, a))
+	if (!read_by(r, &by, a) || !view_range(v, r, &range, a))
 		return false;
-	sums = by ? module_sums(v, &range, &n) : view_sums_make(v, &range, &n);
+	of_tracks = by == VIEW_BY_THREAD || by == VIEW_BY_PROCESS;
+	sums = sums_make(v, &range, by, &n, &full);
 	out_char(&a->out, '[');
-	for (uint32_t i = 0; sums && i < n; i++)
-		if (sums[i].calls || sums[i].unfinished) {
-			put_sum(&a->out, i, &sums[i], first);
-			first = false;
-		}
+	/* Of tracks, time off the CPU is no sum. */
+	for (uint32_t i = of_tracks; sums && i < n; i++) {
+		if (!sums[i].calls && !sums[i].unfinished)
+			continue;
+		out_str(&a->out, first ? "{" : ",{");
+		if (of_tracks)
+			out_printf(&a->out, "\"label\":-1,\"track\":%u", i - 1);
+		else
+			out_printf(&a->out, "\"label\":%u", i);
+		put_sum(&a->out, &sums[i]);
+		first = false;
+	}
 	out_char(&a->out, ']');
 	good = sums && !a->out.error;
+	if (full)
+		view_flame_refuse(a);
 	view_range_free(&range);
 	mem_free(sums);
 	return good;
@@ -153,19 +204,13 @@ bool view_sums(struct view *v, const struct view_request *r, struct view_answer 
 
 /* --- the longest calls --- */
 
-/* Returns true if a call ended in the range, as `spur top` asks of those that it lists. */
-static bool has_end(const struct store_item *i, int64_t to)
-{
-	return !(i->marks & STORE_OPEN) && (i->kind == SPUR_SPAN || i->start + i->dur < to);
-}
-
 bool view_calls_make(const struct view *v, const struct view_range *range, int64_t label,
 		     struct view_item *out, size_t *count)
 {
 	const uint32_t nlabels = store_facts(v->store).labels;
-	struct store_call calls[4 * VIEW_CALLS_MOST];
+	struct store_call calls[VIEW_CALLS_MOST];
 	struct store_query q = { .which = label ? STORE_NO_OFF_CPU : STORE_ONLY_OFF_CPU,
-				 .least = 1,
+				 .ended = true,
 				 .lanes = lanes_of(range),
 				 .from = range->from,
 				 .to = range->to };
@@ -183,15 +228,10 @@ bool view_calls_make(const struct view *v, const struct view_range *range, int64
 		q.labels = bits;
 		q.nlabels = nlabels;
 	}
-	good = (label <= 0 || bits) && store_longest(v->store, &q, calls, 4 * VIEW_CALLS_MOST, &n);
+	good = (label <= 0 || bits) && store_longest(v->store, &q, calls, VIEW_CALLS_MOST, &n);
 	*count = 0;
-	for (size_t i = 0; good && i < n && *count < VIEW_CALLS_MOST; i++) {
-		struct view_item *const to = &out[*count];
-
-		if (view_item(v, calls[i].place.lane, calls[i].place.number, to) &&
-		    has_end(&to->item, range->to))
-			(*count)++;
-	}
+	for (size_t i = 0; good && i < n; i++)
+		*count += view_item(v, calls[i].place.lane, calls[i].place.number, &out[*count]);
 	mem_free(bits);
 	return good;
 }

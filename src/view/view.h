@@ -116,6 +116,11 @@ struct view_range {
 bool view_range(const struct view *v, const struct view_request *r, struct view_range *out,
 		struct view_answer *a);
 void view_range_free(struct view_range *r);
+/*
+ * Reads z and i of a tile: where it begins on the trace's clock, and 1 << z, the ns of its pixels.
+ * Returns false if they are wrong, or the tile is beyond all times.
+ */
+bool view_tile_place(const struct view *v, const struct view_request *r, int64_t *t0, int64_t *z);
 
 /* The requests, one function each. They return false with a refusal, or if out of memory. */
 bool view_meta(struct view *v, const struct view_request *r, struct view_answer *a);
@@ -131,6 +136,7 @@ bool view_critical(struct view *v, const struct view_request *r, struct view_ans
 bool view_sums(struct view *v, const struct view_request *r, struct view_answer *a);
 bool view_flame(struct view *v, const struct view_request *r, struct view_answer *a);
 bool view_calls(struct view *v, const struct view_request *r, struct view_answer *a);
+bool view_begins(struct view *v, const struct view_request *r, struct view_answer *a);
 bool view_counters(struct view *v, const struct view_request *r, struct view_answer *a);
 bool view_find(struct view *v, const struct view_request *r, struct view_answer *a);
 

@@ -10,6 +10,7 @@ enum { PARTS_MOST = 20, ITEMS_MOST = 5000000 };
 struct why {
 	const struct view *view;
 	struct view_item span;
+	uint32_t states; /* lane of the thread's states; SPUR_NONE: spans tell when it had no CPU */
 	int64_t preempted, waited; /* ns without a CPU */
 	struct view_item parts[PARTS_MOST]; /* the longest ones */
 	size_t n;
@@ -44,16 +45,17 @@ static bool add_lane(struct why *w, uint32_t depth)
 	     k++) {
 		const int64_t past = i.item.start + i.item.dur - end;
 		const int64_t in = i.item.dur - (past > 0 ? past : 0);
+		const bool off = view_is_off_cpu(&i.item);
 
 		if (i.item.start < begin || !(i.item.marks & STORE_SPAN))
 			continue;
-		if (view_is_off_cpu(&i.item)) {
+		if (off) {
 			if (i.item.flags & SPUR_F_PREEMPTED)
 				w->preempted += in;
 			else
 				w->waited += in;
 		}
-		if (depth == w->span.info.depth + 1 || view_is_off_cpu(&i.item))
+		if (off ? w->states == SPUR_NONE : depth == w->span.info.depth + 1)
 			keep_part(w, &i);
 	}
 	return true;
@@ -150,15 +152,13 @@ static void put_wait(const struct view *v, uint32_t lane, const struct wait *x, 
 	out_free(&text);
 }
 
-static void put_parts(const struct why *w, bool off, bool first, struct out *o)
+static void put_parts(const struct why *w, bool first, struct out *o)
 {
 	struct store_label l;
 
 	for (size_t i = 0; i < w->n; i++) {
 		const struct view_item *const part = &w->parts[i];
 
-		if (view_is_off_cpu(&part->item) && !off)
-			continue;
 		out_str(o, first ? "{\"text\":" : ",{\"text\":");
 		first = false;
 		view_label(w->view, part->item.label, &l);
@@ -172,28 +172,47 @@ static void put_parts(const struct why *w, bool off, bool first, struct out *o)
 	}
 }
 
+/* Writes how long the thread was in each state, the rest as not known, and the call's own time. */
+static void put_times(const struct why *w, const int64_t *ns, struct out *o)
+{
+	const int64_t known = ns[STORE_RUNNING] + ns[STORE_RUNNABLE] + ns[STORE_BLOCKED];
+
+	out_printf(o, "{\"running\":%lld,\"runnable\":%lld,\"blocked\":%lld,\"unknown\":%lld,",
+		   (long long)ns[STORE_RUNNING], (long long)ns[STORE_RUNNABLE],
+		   (long long)ns[STORE_BLOCKED], (long long)(w->span.item.dur - known));
+	out_printf(o, "\"self\":%lld,\"parts\":[",
+		   (long long)store_self(w->view->store, w->span.lane, w->span.number));
+}
+
+/* By time off the CPU: if there is any, the thread had a CPU otherwise. */
+static void put_off_cpu(const struct why *w, struct out *o)
+{
+	const int64_t off = w->preempted + w->waited;
+	const int64_t ns[] = { [STORE_RUNNING] = off ? w->span.item.dur - off : 0,
+			       [STORE_RUNNABLE] = w->preempted,
+			       [STORE_BLOCKED] = w->waited };
+
+	put_times(w, ns, o);
+	put_parts(w, true, o);
+	out_str(o, "]}");
+}
+
 /* By the states of the thread, and what it called. */
-static void put_states(const struct why *w, uint32_t lane, struct out *o)
+static void put_states(const struct why *w, struct out *o)
 {
 	const int64_t begin = w->span.item.start, end = begin + w->span.item.dur;
 	struct waits waits = { .n = 0 };
 
-	add_states(w->view, lane, begin, end, &waits);
-	/* What is not known to be a wait is taken for running. */
-	out_printf(
-		o, "{\"running\":%lld,\"runnable\":%lld,\"blocked\":%lld,",
-		(long long)(w->span.item.dur - waits.ns[STORE_RUNNABLE] - waits.ns[STORE_BLOCKED]),
-		(long long)waits.ns[STORE_RUNNABLE], (long long)waits.ns[STORE_BLOCKED]);
-	out_printf(o, "\"self\":%lld,\"parts\":[",
-		   (long long)store_self(w->view->store, w->span.lane, w->span.number));
+	add_states(w->view, w->states, begin, end, &waits);
+	put_times(w, waits.ns, o);
 	for (size_t i = 0; i < waits.n; i++) {
 		out_str(o, i ? ",{\"text\":" : "{\"text\":");
-		put_wait(w->view, lane, &waits.longest[i], o);
+		put_wait(w->view, w->states, &waits.longest[i], o);
 		out_printf(o, ",\"ns\":%lld,\"ts\":%lld,\"at\":null}",
 			   (long long)(waits.longest[i].to - waits.longest[i].from),
 			   (long long)(waits.longest[i].from - view_zero(w->view)));
 	}
-	put_parts(w, false, !waits.n, o);
+	put_parts(w, !waits.n, o);
 	out_str(o, "]}");
 }
 
@@ -201,27 +220,19 @@ bool view_why(struct view *v, const struct view_request *r, struct view_answer *
 {
 	struct why *const w = mem_alloc(sizeof(*w));
 	struct out *const o = &a->out;
-	uint32_t lane;
 	bool good = false;
 
 	if (!w)
 		return false;
 	w->view = v;
 	if (view_item_of(v, r, &w->span, a)) {
+		w->states = store_states(v->store, w->span.info.track);
 		for (uint32_t d = w->span.info.depth + 1; add_lane(w, d); d++)
 			continue;
-		lane = store_states(v->store, w->span.info.track);
-		if (lane != SPUR_NONE) {
-			put_states(w, lane, o);
+		if (w->states != SPUR_NONE) {
+			put_states(w, o);
 		} else {
-			out_printf(o,
-				   "{\"running\":%lld,\"runnable\":%lld,\"blocked\":%lld,"
-				   "\"self\":%lld,\"parts\":[",
-				   (long long)(w->span.item.dur - w->preempted - w->waited),
-				   (long long)w->preempted, (long long)w->waited,
-				   (long long)store_self(v->store, w->span.lane, w->span.number));
-			put_parts(w, true, true, o);
-			out_str(o, "]}");
+			put_off_cpu(w, o);
 		}
 		good = !o->error;
 	}

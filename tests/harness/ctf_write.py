@@ -371,6 +371,7 @@ def metadata_wholes(t):
     for name, damaged, code, gone in (
         ("stream of an event", text[:middle.start()] + other + text[middle.end():], 3, middle),
         ("cut end", text[:-1].replace(middle.group(), b"\nevent {\n"), 3, last),
+        ("NULs before a cut end", text[:-1].replace(b"\nstruct packet_context {", b"\nstruct packet_context {\0\0\0"), 3, last),
         ("cut before the stream", text[:stream.start() + 12], 4, None),
         ("no stream", text.replace(stream.group(), b"\nstream {\n\tid = ;\n};\n"), 4, None),
     ):
@@ -385,7 +386,7 @@ def metadata_wholes(t):
             if not why and code == 3:
                 left = core.read(os.path.join(out, place))
                 check, want = t.run([t.spur, "check", out]), len(events) - (2 if name == "cut end" else 1)
-                if check.code or left.count(b"\nevent {") != want or gone.group().strip() in left:
+                if check.code or left.count(b"\nevent {") != want or gone.group().strip() in left or b"\0" in left:
                     why = "check says %s, %d events for %d: %.200r" % (check.code, left.count(b"\nevent {"), want, check.out)
             t.verdict(label, why)
     with t.temp() as tmp:

@@ -48,7 +48,8 @@ EXAMPLES_NOT_RUN = {"net://": "needs a relay daemon: tests/cli/live", "--follow"
                     "spur snapshot": "needs a recording that is going on: tests/cli/record-snapshot",
                     "spur tui": "needs a terminal: suite tui",
                     "spur view": "serves until a signal: tests/cli/view-refused, suite page",
-                    "--system": "needs programs: tests/cli/record-system"}
+                    "--system": "needs programs: tests/cli/record-system",
+                    "--switch": "needs a recording that is going on: tests/cli/record-switch"}
 OURS = ("spur ", "make", "tools/", "tests/run")
 RECORDERS = ("gcc ", "clang ", "ffx ", "lttng ")  # whose lines are tried where they are complete
 MARK = re.compile(r"<!-- not run: ([^>]+?) -->")

@@ -20,7 +20,7 @@ TRACES = ("uftrace/own-words", "fxt/all-records", "xray/fdr-threads", "ctf/lttng
 
 
 # Those that are compared as pages of one file, request by request: of each format, with all that stores have.
-SAVED = (*TRACES, "uftrace/threads", "uftrace/own-cxx", "uftrace/own-signals", "fxt/async-flows", "fxt/overlapping", "fxt/ends-and-objects",
+SAVED = (*TRACES, "fxt/counters-mixed", "uftrace/threads", "uftrace/own-cxx", "uftrace/own-signals", "fxt/async-flows", "fxt/overlapping", "fxt/ends-and-objects",
          "xray/own-profile-throws", "xray/basic-args", "ctf/kernel-threads", "ctf/v11-natural", "heph/nesting", "spur/events", "spur/killed")
 SAVED_BROWSER = ("uftrace/own-words", "fxt/all-records")
 
@@ -45,21 +45,32 @@ def close(what, a, b, slack):
         raise Wrong("%s: expected %s, found %s" % (what, b, a))
 
 
+def between(what, low, found, high):
+    if not low - 1e-6 * abs(low) <= found <= high + 1e-6 * abs(high):
+        raise Wrong("%s: expected %s to %s, found %s" % (what, low, high, found))
+
+
 def moving(m):
     width = m["whole"]["width"]
-    close("W", m["near"]["nspp"], m["whole"]["nspp"] * 0.7, m["whole"]["nspp"] * 0.5)
-    if not m["near"]["nspp"] < m["whole"]["nspp"]:
-        raise Wrong("W: does not zoom in")
-    if not m["right"]["start"] > m["near"]["start"] or m["right"]["nspp"] != m["near"]["nspp"]:
-        raise Wrong("D: does not pan to the right: %s" % m["right"])
+    held = {k: ms / 1000 for k, ms in m["held"].items()}
+    # A key acts at once, and then, while it is held, by 4 times 1.5 or by 1.5 pictures a second.
+    between("W", m["whole"]["nspp"] * 0.7 * 1.5 ** (-4 * held["w"]), m["near"]["nspp"], m["whole"]["nspp"] * 0.7)
+    step = 0.1 * width * m["near"]["nspp"]
+    between("D", m["near"]["start"] + step, m["right"]["start"], m["near"]["start"] + step * (1 + 15 * held["d"]))
+    if m["right"]["nspp"] != m["near"]["nspp"]:
+        raise Wrong("D: zooms: %s" % m["right"])
     if not m["back"]["start"] < m["right"]["start"] or not m["back"]["nspp"] > m["right"]["nspp"]:
         raise Wrong("A, S: do not go back: %s" % m["back"])
-    close("drag on the axis: begin", m["axis"]["start"], m["back"]["start"] + 100 * m["back"]["nspp"], 2 * m["back"]["nspp"])
-    close("drag on the axis: width", m["axis"]["nspp"] * width, 200 * m["back"]["nspp"], 4 * m["back"]["nspp"])
+    if m["back"]["start"] < -0.501 * width * m["back"]["nspp"]:
+        raise Wrong("A, S: the trace leaves the picture: %s" % m["back"])
+    if m["fit"] != m["whole"]:
+        raise Wrong("0: expected %s, found %s" % (m["whole"], m["fit"]))
+    close("drag on the axis: begin", m["axis"]["start"], m["fit"]["start"] + 100 * m["fit"]["nspp"], 2 * m["fit"]["nspp"])
+    close("drag on the axis: width", m["axis"]["nspp"] * width, 200 * m["fit"]["nspp"], 4 * m["fit"]["nspp"])
     if not m["wheel"]["nspp"] < m["axis"]["nspp"]:
         raise Wrong("Ctrl+wheel: does not zoom in")
     close("Alt+drag", m["dragged"]["start"], m["wheel"]["start"] + 100 * m["wheel"]["nspp"], 2 * m["wheel"]["nspp"])
-    close("Backspace", m["history"]["nspp"], m["back"]["nspp"], 1e-6 * m["back"]["nspp"])
+    close("Backspace", m["history"]["nspp"], m["fit"]["nspp"], 1e-6 * m["fit"]["nspp"])
 
 
 def picking(p, meta):
@@ -150,6 +161,21 @@ def modules(t, trace, shown):
         want["self"] = sum(int(r["self"]) for r in whole if r["function"] in names)
         if any(s[k] != want[k] for k in want):
             raise Wrong("module %r: spur report has %s, the page %s" % (s["module"], want, s))
+
+
+def threads(t, trace, shown):
+    """A thread is a line of `spur report --by task`, whose command stands above; a process is what its threads are together."""
+    if not shown["threadCommand"].startswith("spur report --by task ") or shown["processCommand"]:
+        raise Wrong("commands of threads and processes: %s, %s" % (shown["threadCommand"], shown["processCommand"]))
+    columns = ("total", "self", "calls", "unfinished", "avg", "min", "max")
+    text = spur(t, "report", "--by=task", "--csv", "--raw", "-q", "-f", ",".join(columns) + ",tid,pid,task", trace)
+    want = sorted([int(r[k] or 0) for k in columns] for r in csv.DictReader(io.StringIO(text, newline="")))
+    got = sorted([int(s[k]) for k in columns] for s in shown["thread"])
+    if want != got:
+        raise Wrong("threads: spur report --by task has %s, the page %s" % (want, got))
+    for k in ("total", "self", "calls", "unfinished"):
+        if sum(int(s[k]) for s in shown["process"]) != sum(int(s[k]) for s in shown["thread"]):
+            raise Wrong("processes: %s differs from that of threads: %s, %s" % (k, shown["process"], shown["thread"]))
 
 
 def counters(t, trace, shown):
@@ -297,6 +323,7 @@ def driven(t, trace, tools, page):
             sums(t, trace, page["ranges"])
             cells(t, trace, page["ranges"])
             modules(t, trace, page["ranges"]["modules"])
+            threads(t, trace, page["ranges"])
             flame(page["ranges"])
             queries(t, trace, page["finding"])
         if page["meta"]["series"]:
@@ -311,7 +338,7 @@ def driven(t, trace, tools, page):
         if n["head"] > 130 or n["stage"] < 180 or n["name"] < 60 or n["reach"] > 300:
             raise Wrong("window of 300 pixels: %s" % n)
         n = page["notes"]
-        if len(n["note"]) != 1 or not n["ruler"][0] < n["ruler"][1] or not n["kept"] or not n["file"].endswith(".view.json"):
+        if len(n["note"]) != 1 or n["left"] or n["listed"] != 1 or not n["ruler"][0] < n["ruler"][1] or not n["kept"] or not n["file"].endswith(".view.json"):
             raise Wrong("notes: %s" % n)
     except Wrong as e:
         why = str(e)
@@ -456,7 +483,8 @@ def times(t, label):
     all_of = "from=0&to=9223372036854774784"
     want = {"held": True, "asked": ["/api/sums?" + all_of, "/api/calls?" + all_of, "/api/counters?" + all_of,
                                     "/api/span?track=1&depth=0&t=4611686018427387904&dur=9223372036854774784",
-                                    "/api/sums?from=9007199254740991&to=1152921504606848000"]}
+                                    "/api/sums?from=9007199254740991&to=1152921504606848000"],
+            "beyond": [[1, 2, 0, 0], 3 * 1024, True]}
     got = json.loads(r.out) if not r.code else r.err
     t.verdict(label, None if got == want else "expected %s, found %s" % (want, got))
 

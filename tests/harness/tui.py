@@ -4,10 +4,12 @@ span, the same query. The cells of the picture are computed again from the event
 """
 import json
 import os
+import random
 import re
 import shutil
 import signal
 import termios
+import time
 
 from harness.fxt import Wrong
 from harness.terminal import Terminal
@@ -292,6 +294,38 @@ def suspended(t, trace):
             raise Wrong("behind fg: %s" % s.screen.lines())
 
 
+def suspended_often(t, trace):
+    """Ctrl-Z at random moments, most of them while a key makes the picture anew: each stops the viewer, once."""
+    script = "set -m; '%s' tui '%s'; while [ $? -gt 128 ]; do echo stopped; read x; fg >/dev/null; done; echo over" % (t.spur, trace)
+    moments = random.Random(1)
+    with Session(t, trace, size=(80, 24), argv=["/bin/sh", "-c", script]) as s:
+        s.ready()
+        for i in range(300):
+            s.type(moments.choice("?ws012"))
+            time.sleep(moments.random() * 0.0005)
+            s.type("\x1a")
+            s.until("the shell, stop %d" % i, lambda sc: "stopped" in "".join(sc.lines()) and not sc.alternate)
+            s.type("\n")
+            s.until("taking it over again, stop %d" % i, lambda sc: sc.alternate)
+        s.press("0")
+        expect("exit code", 0, s.quit())
+
+
+def continued(t, trace):
+    """A SIGSTOP gives no time to give the terminal back; what the shell does to it is undone when the viewer goes on."""
+    script = "set -m; '%s' tui '%s'; stty icanon echo; printf '\\033[2Jstopped'; read x; fg >/dev/null; echo code $?" % (t.spur, trace)
+    with Session(t, trace, size=(80, 24), argv=["/bin/sh", "-c", script]) as s:
+        s.ready()
+        before = s.screen.lines()
+        os.killpg(os.tcgetpgrp(s.fd), signal.SIGSTOP)
+        s.until("the shell", lambda sc: "stopped" in "".join(sc.lines()))
+        s.type("\n")
+        s.until("taking it over again", lambda sc: sc.lines() == before)
+        s.settled()
+        expect("the screen behind a stop", before, s.screen.lines())
+        expect("exit code", 0, s.quit())
+
+
 def refused(t, trace):
     for why, env, want in (("TERM=dumb", {"TERM": "dumb"}, "TERM=dumb"), ("TERM=nonsense", {"TERM": "nonsense"}, "TERM=nonsense"),
                            ("no TERM", {"TERM": ""}, "TERM=")):
@@ -391,6 +425,21 @@ def hostile(t, _):
                     raise Wrong("LC_ALL=C: not ASCII:\n%s" % text)
                 s.press("2", "4", ESCAPE, RIGHT, ENTER)
                 expect("exit code", 0, s.quit())
+
+
+def of_process(t, _):
+    """An event that belongs to a process and none of its threads: the name of a process, by FXT's specification."""
+    words = (0x0016547846040010, 2 | 2 << 4 | 1 << 16 | 3 << 32, int.from_bytes(b"app", "little"), 7 | 2 << 4 | 1 << 16 | 1 << 24, 100)
+    with t.temp() as folder:
+        path = os.path.join(folder, "t.fxt")
+        with open(path, "wb") as f:
+            f.write(b"".join(w.to_bytes(8, "little") for w in words))
+        with Session(t, path) as s:
+            s.ready()
+            s.press(RIGHT, ENTER)
+            _, lines = s.panel()
+            expect("thread or process", [["process", "pid", "100"]], [line.split() for line in lines if line.startswith(("thread ", "process "))])
+            s.quit()
 
 
 def joined(t, trace):
@@ -497,9 +546,9 @@ def run(t):
         label = "tui/" + name
         if t.wanted(label):
             t.later(one, label, os.path.join(t.tests, "golden", name, "in"))
-    for function, name in ((cells, "spur/calls"), (sizes, "uftrace/own-words"), (restored, "spur/calls"), (suspended, "spur/calls"),
+    for function, name in ((cells, "spur/calls"), (sizes, "uftrace/own-words"), (restored, "spur/calls"), (suspended, "spur/calls"), (suspended_often, "spur/calls"), (continued, "spur/calls"),
                            (refused, "spur/calls"), (no_library, "spur/calls"), (damaged, ""), (lost, "ctf/counters-wrap"), (hostile, ""), (joined, "fxt/overlapping"),
-                           (single, ""), (tracks, "uftrace/own-words"), (views, "uftrace/own-words")):
+                           (single, ""), (of_process, ""), (tracks, "uftrace/own-words"), (views, "uftrace/own-words")):
         label = "tui/" + function.__name__
         if t.wanted(label):
             t.later(caught(label, function), os.path.join(t.tests, "golden", name, "in"))

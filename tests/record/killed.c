@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interrupt.h"
+
 enum {
 	THREADS = 4,
 	WRITERS = 2 * THREADS,
@@ -65,19 +67,10 @@ static void handler(int signo)
 
 static void *write_numbers(void *who)
 {
-	struct sigevent event;
-	const struct itimerspec every = { { 0, 97000 }, { 0, 97000 } };
 	char text[64];
-	timer_t timer;
 
 	writer = (unsigned)(uintptr_t)who;
-	memset(&event, 0, sizeof(event));
-	event.sigev_notify = SIGEV_THREAD_ID;
-	event.sigev_signo = SIGUSR1;
-	event._sigev_un._tid = (int)syscall(SYS_gettid);
-	if (timer_create(CLOCK_MONOTONIC, &event, &timer) ||
-	    timer_settime(timer, 0, &every, NULL))
-		abort();
+	interrupt_every(97000);
 	for (uint64_t n = 1;; n++) {
 		current = n;
 		if (n % 3) {

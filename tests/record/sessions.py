@@ -185,9 +185,28 @@ def many():
         a.end()
 
 
+def again():
+    """A session is killed, and another one begins at once in its place: no program goes on with what is replaced."""
+    programs = [Provider(PROVIDER) for _ in range(3)]
+    for _ in range(3):
+        s = Session("again.spur", "--force")
+        for a in programs:
+            a.ask("run 100")
+        s.p.kill()
+        s.p.wait(PATIENCE)
+    s = Session("again.spur", "--force")
+    for a in programs:
+        a.ask("run 5000")
+    print(*s.end())
+    r = Recorded("again.spur")
+    print([row(r.of(a.pid)) for a in programs], r.lost)
+    for a in programs:
+        a.end()
+
+
 try:
     for part in sys.argv[1:]:
         print("--", part)
-        {"around": around, "chosen": chosen, "harmed": harmed, "many": many}[part]()
+        {"around": around, "chosen": chosen, "harmed": harmed, "many": many, "again": again}[part]()
 finally:
     kill_all()

@@ -170,11 +170,12 @@ static void test_orphans(void **state)
 	expect_rows(ROWS(E(1, -1)), "orphan1 ");
 	expect_rows(ROWS(B(1, 0), E(2, 1), E(1, 0)), "(1 orphan2 )1 ");
 	/*
-	 * A call two levels down: what is between is missing, and ends with its own END as an
-	 * orphan.
+	 * A call two levels down: what is between is missing, and is over when its own END comes,
+	 * which is an orphan.
 	 */
 	expect_rows(ROWS(B(1, 0), B(2, 3), E(2, 3), E(7, 2), E(1, 0)),
-		    "(1 (2 )2 orphan7 missing0 missing0 )1 ");
+		    "(1 (2 )2 missing0 orphan7 missing0 )1 ");
+	expect_rows(ROWS(B(2, 1), E(2, 1), E(1, 0), OUT, IN), "(2 )2 missing0 orphan1 (9 )9 ");
 }
 
 /* As walk.h says that a row is applied. */

@@ -60,6 +60,30 @@ static void test_trim_keeps(void **state)
 	assert_int_equal(parked_take(&p, tracks[5], keys[4]), 0);
 }
 
+/* What has no room in tables is by hash, and what has been put stays where it is. */
+static void test_full(void **state)
+{
+	struct parked p = { 0 };
+	uint32_t n = 0;
+
+	(void)state;
+	while (!p.full) {
+		assert_true(n < 2 * PARKED_NUMBERS);
+		assert_true(parked_put(&p, n % PARKED_TRACKS, n / PARKED_TRACKS, n + 1));
+		n++;
+	}
+	assert_true(p.numbers > PARKED_NUMBERS / 2 && p.numbers <= PARKED_NUMBERS);
+	assert_int_equal(p.others.count, 1);
+	for (uint32_t i = n; i < n + 2000; i++)
+		assert_true(parked_put(&p, i % PARKED_TRACKS, i / PARKED_TRACKS, i + 1));
+	assert_true(parked_room(&p, 0, PARKED_KEYS - 1));
+	assert_null(parked_at(&p, 0, PARKED_KEYS - 1));
+	for (uint32_t i = 0; i < n + 2000; i++)
+		assert_int_equal(parked_take(&p, i % PARKED_TRACKS, i / PARKED_TRACKS), i + 1);
+	parked_free(&p);
+	assert_false(p.full);
+}
+
 static void test_no_memory(void **state)
 {
 	struct parked p = { 0 };
@@ -81,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_put_and_take),
 					    cmocka_unit_test(test_trim_keeps),
+					    cmocka_unit_test(test_full),
 					    cmocka_unit_test(test_no_memory) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

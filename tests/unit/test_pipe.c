@@ -241,7 +241,7 @@ static void show_render(const void *self, const struct shown_row *rows, size_t n
 	}
 }
 
-static const struct pipe_render shower = { show_stage, show_render };
+static const struct pipe_render shower = { .stage = show_stage, .render = show_render };
 
 static void expect_text(const struct out *o, uint64_t rows, bool ended)
 {

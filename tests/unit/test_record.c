@@ -13,7 +13,7 @@
 #include "base/digits.h"
 #include "format/format.h"
 
-enum { COPIES = 20, FLIPS = 12, FIRST_ODD = 4096 };
+enum { COPIES = 20, FLIPS = 12, FIRST_ODD = 4096, DEPTHS = 1024 };
 
 static char dir[128]; /* of damaged copies */
 static size_t compared; /* bytes */
@@ -176,6 +176,54 @@ static void damaged(void **state)
 	assert_true(compared > 10000);
 }
 
+/* Writes the golden's task file anew: calls of all depths, down and up again, twice. */
+static void write_depths(const char *path)
+{
+	FILE *f = fopen(path, "wb");
+	uint64_t time = 1000000000;
+
+	assert_non_null(f);
+	for (unsigned i = 0; i < 4 * DEPTHS; i++) {
+		const bool exit = i / DEPTHS % 2;
+		const uint64_t depth = exit ? DEPTHS - 1 - i % DEPTHS : i % DEPTHS;
+		/* Type, magic, depth, address: docs/formats/uftrace.md. */
+		const uint64_t word =
+			(uint64_t)exit | 5 << 3 | depth << 6 | (uint64_t)0x401000 << 16;
+		const uint64_t record[] = { time += 7, word };
+
+		assert_int_equal(fwrite(record, sizeof(record), 1, f), 1);
+	}
+	fclose(f);
+}
+
+/* Their texts do not share one place for their numbers. */
+static void depths(void **state)
+{
+	struct dirent *d;
+	DIR *folder;
+	unsigned written = 0;
+
+	(void)state;
+	dir_empty();
+	copy_damaged("tests/golden/uftrace/threads/in");
+	folder = opendir(dir);
+	assert_non_null(folder);
+	while ((d = readdir(folder))) {
+		char path[512];
+
+		if (!strstr(d->d_name, ".dat") || strncmp(d->d_name, "perf", 4) == 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
+		write_depths(path);
+		written++;
+	}
+	closedir(folder);
+	assert_true(written > 1);
+	compared = 0;
+	check_data(dir);
+	assert_true(compared > (size_t)written * 4 * DEPTHS * 100);
+}
+
 static void hex_equal(uint64_t v)
 {
 	char expected[32], found[32];
@@ -245,10 +293,8 @@ static int remove_dir(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(digits),
-		cmocka_unit_test(goldens),
-		cmocka_unit_test(bad),
-		cmocka_unit_test(damaged),
+		cmocka_unit_test(digits),  cmocka_unit_test(goldens), cmocka_unit_test(bad),
+		cmocka_unit_test(damaged), cmocka_unit_test(depths),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

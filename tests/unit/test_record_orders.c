@@ -54,6 +54,10 @@ struct writer {
 	{                   \
 		1, false, 1 \
 	}
+#define AT_PAGE_END_TWICE   \
+	{                   \
+		1, false, 2 \
+	}
 #define AT_CHUNK_END        \
 	{                   \
 		2, false, 1 \
@@ -81,7 +85,7 @@ struct plan {
 	bool dumps, handler_dumps; /* another thread dumps, or the handler does */
 	bool snapshots; /* another process takes a snapshot */
 	unsigned mode; /* enum spur_trace_mode */
-	bool strings, ticks; /* events have strings by their ids, or no arguments */
+	bool strings, ticks; /* events have strings by their ids; the last one has no arguments */
 	int no_room; /* how many allocations fail */
 };
 
@@ -108,6 +112,11 @@ static const struct plan plans[] = {
 	{ .name = "cold, end", .writers = { COLD }, .ends = true },
 	{ .name = "page end, end", .writers = { AT_PAGE_END }, .ends = true },
 	{ .name = "warm, end and start", .writers = { WARM }, .ends = true, .again = true },
+	{ .name = "page end, another point, end and start",
+	  .writers = { AT_PAGE_END_TWICE },
+	  .ticks = true,
+	  .ends = true,
+	  .again = true },
 	{ .name = "start", .starts = true },
 	{ .name = "start, handler", .starts = true, .handlers = 1 },
 	{ .name = "cold, no room, handler", .writers = { COLD }, .no_room = 2, .handlers = 1 },
@@ -464,10 +473,15 @@ static const char *mutant_find(const struct plan **where)
 	return wrong;
 }
 
-/* Seeds find these: plans would need one more thread, or an event behind the session's begin. */
+/*
+ * Seeds find these: plans would need one more thread, an event behind the session's begin, a
+ * handler while it is joined, fibers, or a child process.
+ */
 static bool is_for_seeds(void)
 {
-	return mutant == SIM_NUMBER_REUSED || mutant == SIM_BOARD_ON_FIRST;
+	return mutant == SIM_NUMBER_REUSED || mutant == SIM_BOARD_ON_FIRST ||
+	       mutant == SIM_LOST_NOT_RESET || mutant == SIM_FIBER_SKIPPED ||
+	       mutant == SIM_FORK_UNSEEN;
 }
 
 static void test_mutants(void **state)

@@ -62,7 +62,7 @@ static const char *run_seed(uint64_t seed, enum sim_mutant mutant)
 	struct scenario s = { 0 };
 	unsigned others;
 	unsigned dumps;
-	bool forks, sessions;
+	bool forks, forking_handlers, sessions;
 
 	sim_begin(&o);
 	s.events = 1 + (unsigned)sim_random(12);
@@ -70,9 +70,11 @@ static const char *run_seed(uint64_t seed, enum sim_mutant mutant)
 	s.mode = sim_random(2) ? 0 : 1 + (unsigned)sim_random(2);
 	s.chunks = 2 + (unsigned)sim_random(3);
 	s.strings = sim_random(3) == 0;
+	s.fibers = sim_random(3) == 0;
 	law_begin(s.mode == 1);
 	dumps = (unsigned)sim_random(4);
 	forks = o.full_at == SIM_NEVER && o.map_fails_at == SIM_NEVER && !sim_random(3);
+	forking_handlers = forks && sim_random(2);
 	sessions =
 		!forks && o.full_at == SIM_NEVER && o.map_fails_at == SIM_NEVER && !sim_random(2);
 	s.sessions = sessions ? 1 + (unsigned)sim_random(2) : 0;
@@ -100,7 +102,8 @@ static const char *run_seed(uint64_t seed, enum sim_mutant mutant)
 	if (others == 2)
 		sim_thread_add(scenario_pauser, NULL);
 	if (forks)
-		sim_thread_add(scenario_forker, NULL);
+		sim_thread_add(forking_handlers ? scenario_writer : scenario_forker,
+			       forking_handlers ? scenario_forking_handler : NULL);
 	if (!sim_run()) {
 		sim_thread_add(scenario_last, NULL);
 		sim_run();
@@ -143,6 +146,21 @@ static void test_random(void **state)
 		(unsigned long long)check_counts.dumps);
 }
 
+/* Ends the recording with nothing between, and reads it. Returns NULL, or what is wrong. */
+static const char *run_last(struct sim_options *o)
+{
+	o->crashes = 0;
+	o->switch_at = o->handler_at = 0;
+	sim_change(o);
+	if (!sim_failure()) {
+		sim_thread_add(scenario_last, NULL);
+		sim_run();
+	}
+	if (!sim_failure())
+		check_reading(SIM_KILL, LAW_END);
+	return sim_failure();
+}
+
 /*
  * Two threads that record an event each, and a handler that records one, at exact steps. Returns
  * NULL, or what is wrong; *steps gets how many there were.
@@ -167,16 +185,7 @@ static const char *run_exact(uint64_t switch_at, uint64_t handler_at, bool crash
 		sim_run();
 		*steps = sim_steps();
 	}
-	o.crashes = 0;
-	o.switch_at = o.handler_at = 0;
-	sim_change(&o);
-	if (!sim_failure()) {
-		sim_thread_add(scenario_last, NULL);
-		sim_run();
-	}
-	if (!sim_failure())
-		check_reading(SIM_KILL, LAW_END);
-	return sim_failure();
+	return run_last(&o);
 }
 
 static void exact(uint64_t switch_at, uint64_t handler_at, bool crashes, uint64_t *steps)
@@ -212,6 +221,82 @@ static void test_exact(void **state)
 	}
 	print_message("%llu steps, %llu pairs\n", (unsigned long long)steps,
 		      (unsigned long long)runs);
+}
+
+/* --- forks --- */
+
+/*
+ * A thread that records an event, one that forks, and the child, which records one too; `inside`: a
+ * handler of the first thread forks instead. Another thread goes on at one step, a
+ * handler begins at another one. Returns NULL, or what is wrong.
+ */
+static const char *run_fork(bool inside, uint64_t switch_at, uint64_t handler_at, bool crashes,
+			    uint64_t *steps)
+{
+	const struct scenario s = { .events = 1, .chunks = 2, .fibers = true };
+	struct sim_options o = {
+		.full_at = SIM_NEVER, .map_fails_at = SIM_NEVER, .handlers_most = 1, .exact = true
+	};
+
+	sim_begin(&o);
+	law_begin(false);
+	scenario_set(&s);
+	sim_thread_add(scenario_start, NULL);
+	if (!sim_run()) {
+		o.switch_at = switch_at;
+		o.handler_at = handler_at;
+		o.crashes = crashes;
+		sim_change(&o);
+		sim_on_crash(check_kill);
+		sim_thread_add(scenario_writer, inside ? scenario_forking_handler : scenario_one);
+		sim_thread_add(inside ? scenario_one : scenario_forker, NULL);
+		sim_run();
+		*steps = sim_steps();
+	}
+	return run_last(&o);
+}
+
+static void fork_exact(bool inside, uint64_t switch_at, uint64_t handler_at, bool crashes,
+		       uint64_t *steps)
+{
+	const char *const wrong = run_fork(inside, switch_at, handler_at, crashes, steps);
+
+	if (wrong)
+		fail_msg("%s, another thread at step %llu, a handler at step %llu: step %llu: %s",
+			 inside ? "a handler forks" : "a thread forks",
+			 (unsigned long long)switch_at, (unsigned long long)handler_at,
+			 (unsigned long long)sim_steps(), wrong);
+}
+
+/*
+ * Every step at which a fork, or a handler that forks, may interrupt a thread that records, for one
+ * of `KILLS_OF` with a kill at each step; and one of `PAIRS_OF` pairs of both.
+ */
+static void test_forks(void **state)
+{
+	enum { PAIRS_OF = 101, KILLS_OF = 4 };
+	uint64_t runs = 0;
+
+	(void)state;
+	/* Its reader is tried by the others: here it would take most of the time. */
+	check_library = false;
+	for (int inside = 0; inside < 2; inside++) {
+		uint64_t steps = 0, most;
+
+		fork_exact(inside, 0, 0, true, &steps);
+		for (uint64_t at = 1; at <= steps; at++, runs++) {
+			most = steps;
+			fork_exact(inside, at, 0, at % KILLS_OF == 0, &most);
+			fork_exact(inside, 0, at, at % KILLS_OF == 0, &most);
+		}
+		for (uint64_t at = 1; at <= steps; at++)
+			for (uint64_t k = at % PAIRS_OF + 1; k <= steps; k += PAIRS_OF, runs++) {
+				most = steps;
+				fork_exact(inside, at, k, false, &most);
+			}
+		print_message("%llu steps, %llu runs\n", (unsigned long long)steps,
+			      (unsigned long long)runs);
+	}
 }
 
 /* --- no room --- */
@@ -302,9 +387,8 @@ static void test_mutants(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_exact),	cmocka_unit_test(test_forks),
+		cmocka_unit_test(test_no_room), cmocka_unit_test(test_random),
 		cmocka_unit_test(test_mutants),
 	};
 	const struct CMUnitTest seeds[] = { cmocka_unit_test(test_random) };

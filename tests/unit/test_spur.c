@@ -138,13 +138,13 @@ static void test_commit(void **state)
 	word(SPB_LOST, 1, 0, PAIR_MONO + 8);
 	put(3, 8);
 	put(0, 8);
-	expect("5 LOST lost events 4 @71\n"
-	       "5 LOST lost events 1 @71\n"
+	expect("5 LOST lost events 1 @71\n"
 	       "5 LOST lost events 6 @-1prog\n"
 	       "6 INSTANT i @71\n"
 	       "6 LOST lost events 1 @71\n"
 	       "7 INSTANT i @71\n"
-	       "8 LOST lost events 3 @71\n",
+	       "8 LOST lost events 3 @71\n"
+	       "8 LOST lost events 4 @71\n",
 	       "");
 }
 

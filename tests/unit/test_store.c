@@ -187,6 +187,14 @@ static void views_compare(struct subject *s, const char *path)
 	}
 }
 
+/* Returns true if numbers of the type are in lanes of the kind. */
+static bool is_of_kind(unsigned type, enum store_lane_kind kind)
+{
+	return kind == STORE_I64   ? type == SPUR_I64
+	       : kind == STORE_U64 ? type == SPUR_U64 || type == SPUR_BOOL
+				   : type == SPUR_F64;
+}
+
 /* SPEC store/counters: the values of a lane are those of the rows' argument, in their order. */
 static void counters_compare(struct subject *s, const char *path)
 {
@@ -214,8 +222,7 @@ static void counters_compare(struct subject *s, const char *path)
 				struct store_item item;
 
 				if (strcmp(trace_string(s->trace, v->name, NULL), name.p) != 0 ||
-				    (v->type == SPUR_F64) != (lane.kind == STORE_F64) ||
-				    (v->type == SPUR_U64) != (lane.kind == STORE_U64))
+				    !is_of_kind(v->type, lane.kind))
 					continue;
 				assert_true(store_item(s->store, l, at++, &item));
 				assert_true(item.start == row->ts && item.value == v->u);

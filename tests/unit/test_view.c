@@ -341,7 +341,19 @@ static void test_ranges(void **state)
 	ask(state, "sums?tracks=1", 200, "[]");
 	ask(state, "sums?from=50&to=40", 200, "[]");
 	ask(state, "sums?from=9223372036854775807&to=9223372036854775807", 200, "[]");
-	ask(state, "calls", 200, "[" OUTER "," AGAIN "," INNER2 "," INNER1 "]");
+	/* As one function: the two of outer are the outermost calls. */
+	ask(state, "sums?by=thread", 200,
+	    "[{\"label\":-1,\"track\":0,\"calls\":5,\"total\":200,\"self\":200,\"avg\":54,\"min\":"
+	    "0,"
+	    "\"max\":100,\"unfinished\":0}]");
+	ask(state, "sums?by=name", 400, "expected by=function, module, thread or process");
+	ask(state, "begins?track=0&depth=1&from=10&to=31", 200,
+	    "{\"count\":2,\"longest\":" INNER2 "}");
+	ask(state, "begins?track=0&depth=1&from=11&to=30", 200, "{\"count\":0,\"longest\":null}");
+	ask(state, "begins?track=0&depth=1&from=11&to=10", 400,
+	    "expected track, depth, from and to");
+	/* As `spur top` does, with the one of no length. */
+	ask(state, "calls", 200, "[" OUTER "," AGAIN "," INNER2 "," INNER1 "," LEAF "]");
 	ask(state, "calls?label=2", 200, "[" INNER2 "," INNER1 "]");
 	ask(state, "calls?label=4294967295", 200, "[]");
 	ask(state, "flame", 200,

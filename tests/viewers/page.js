@@ -26,6 +26,13 @@ function place(page, span) {
 
 async function moving(page) {
 	const out = {};
+	/* Keys act as long as they are held, which is as long as this program and the browser wait for the CPU: the page says how long. */
+	await page.evaluate(() => {
+		window.held = {};
+		for (const [type, sign] of [["keydown", -1], ["keyup", 1]]) {
+			window.addEventListener(type, (e) => { window.held[e.key] = (window.held[e.key] ?? 0) + sign * performance.now(); }, { capture: true });
+		}
+	});
 	await key(page, "0");
 	out.whole = await view(page);
 	await page.mouse.move(700, 300);
@@ -35,6 +42,10 @@ async function moving(page) {
 	out.right = await view(page);
 	await key(page, "a", "s");
 	out.back = await view(page);
+	out.held = await page.evaluate(() => window.held);
+	/* From here on nothing depends on how long a key was held. */
+	await key(page, "0");
+	out.fit = await view(page);
 	const axis = await page.locator("#axis").boundingBox();
 	await page.mouse.move(axis.x + 100, axis.y + 5);
 	await page.mouse.down();
@@ -144,6 +155,13 @@ async function ranges(page) {
 	await page.waitForFunction(() => document.querySelector("#tabbody th")?.textContent === "module");
 	out.modules = await page.evaluate(async () => (await spur.source.sums({ from: 0, to: spur.meta.length + 1, tracks: null }, "module"))
 		.map((s) => ({ ...s, module: spur.labels[s.label].module })));
+	for (const by of ["thread", "process"]) {
+		await page.locator("#tabbody select").selectOption(by);
+		await page.waitForFunction((head) => document.querySelector("#tabbody th")?.textContent === head, by);
+		out[by] = await page.evaluate(async (by) => (await spur.source.sums({ from: 0, to: spur.meta.length + 1, tracks: null }, by))
+			.map((s) => ({ ...s, ...(({ tid, pid, name }) => ({ tid, pid, name }))(spur.meta.tracks.find((t) => t.id === s.track)) })), by);
+		out[`${by}Command`] = await page.locator("#tabbody code").count() ? await page.locator("#tabbody code").first().textContent() : "";
+	}
 	await page.locator("#tabbody select").selectOption("function");
 	return out;
 }
@@ -236,6 +254,13 @@ async function notes(page) {
 	await page.mouse.move(640, 300);
 	await key(page, "m");
 	out.note = await page.evaluate(() => spur.state.notes);
+	/* A second mark near it is none: it takes the first one away. The tab lists what there is. */
+	await page.mouse.move(642, 300);
+	await key(page, "m");
+	out.left = await page.evaluate(() => spur.state.notes.length);
+	await key(page, "m", "7");
+	await page.getByRole("button", { name: /^Mark at / }).waitFor();
+	out.listed = await page.getByRole("button", { name: /^Remove the note at / }).count();
 	await page.keyboard.down("t");
 	await page.mouse.move(740, 300);
 	out.ruler = await page.evaluate(() => spur.overlay.ruler);

@@ -82,9 +82,10 @@ async function questions(source) {
 		ranges.push({ from, to, tracks: tracks && [...new Set(tracks)] });
 	}
 	for (const r of ranges) {
-		out.push(["sums", r], ["sums", r, "module"], ["flame", r], ["calls", r, -1], ["calls", r, 0], ["counters", { ...r, tracks: null }]);
+		out.push(["sums", r], ["sums", r, "module"], ["sums", r, "thread"], ["sums", r, "process"], ["flame", r], ["calls", r, -1], ["calls", r, 0], ["counters", { ...r, tracks: null }]);
 		if (labels.length > 1) out.push(["calls", r, 1 + Math.floor(next() * (labels.length - 1))]);
 	}
+	for (const { from, to } of ranges) for (let i = 0; lanes.length && i < 4; i++) out.push(["begins", pick(lanes), from, i % 2 ? to : from + 1 + i * 1000]);
 	const spans = [];
 	for (let i = 0; i < (lanes.length ? 60 : 0); i++) {
 		const lane = pick(lanes), t = sometime();
@@ -154,8 +155,6 @@ async function answer(source, [name, ...args], without) {
 	try {
 		const a = name === "walk" ? await walk(source, ...args) : await source[name](...args);
 		for (const key of without) if (a && typeof a === "object") delete a[key];
-		/* Numbers that are no integers may be written in several ways. */
-		if (name === "counters") for (const c of a) for (const k of ["min", "max", "mean", "last"]) if (!/^-?\d*$/.test(c[k])) c[k] = c[k] === "inf" ? Infinity : c[k] === "-inf" ? -Infinity : Number(c[k]);
 		/* Which of the events of one time an expression finds first is not told. */
 		if (name === "find" && a.hit && /[=<>]/.test(args[0]) && !/^(dur\s*>|\/)/.test(args[0])) a.hit = a.hit.ts;
 		return name === "tiles" ? plain(a.data) : plain(a);

@@ -1,6 +1,7 @@
 /*
  * How the page asks for times that are no doubles: times.mjs WEB. WEB has the page's modules; their requests go nowhere.
- * Prints as JSON whether 63 bits hold the length of the longest trace as the page knows it, and requests for all of that trace.
+ * Prints as JSON whether 63 bits hold the length of the longest trace as the page knows it, requests for all of that trace, and what a tile
+ * and a curve behind all times have.
  */
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,7 +23,12 @@ try {
 	await source.counters(all);
 	await source.span({ track: 1, depth: 0 }, 2 ** 62, 2 ** 63);
 	await source.sums({ from: 2 ** 53 - 1, to: 2 ** 60 + 2 ** 10, tracks: null });
-	console.log(JSON.stringify({ held: length < 2 ** 63, asked }));
+	/* A trace from 2^62 on to the latest time there is: the tile in which its length would be begins behind that. */
+	globalThis.fetch = async () => ({ ok: true, json: async () => ({ start: String(2n ** 62n), length: 2 ** 62, series: [], tracks: [] }) });
+	const late = await source.meta();
+	globalThis.fetch = async () => { throw new Error("a tile behind all times was asked for"); };
+	const tile = await source.tiles(50, late.length / 2 ** 60, [{ track: 1, depth: 0 }, { track: 1, depth: 1 }]), curve = await source.counter(50, 4, 0);
+	console.log(JSON.stringify({ held: length < 2 ** 63, asked, beyond: [[...new Uint32Array(tile.data)], curve.length, curve.every(Number.isNaN)] }));
 } finally {
 	rmSync(dir, { recursive: true });
 }

@@ -173,6 +173,51 @@ static const char *bare_path(struct arena *a, const char *path)
 	return arena_strdup(a, path, len);
 }
 
+/* Counts the directories in one, of which *only is the last; *found: one of a domain of LTTng. */
+static size_t count_dirs(const struct linking *l, const char *path, const char **only, bool *found)
+{
+	DIR *const dir = os_opendir(path);
+	const struct dirent *e;
+	size_t n = 0;
+
+	*found = false;
+	while (dir && (e = os_readdir(dir))) {
+		struct stat st;
+
+		if (e->d_name[0] == '.' || os_fstatat(dirfd(dir), e->d_name, &st, 0) != 0 ||
+		    !S_ISDIR(st.st_mode))
+			continue;
+		*found |= strcmp(e->d_name, "ust") == 0 || strcmp(e->d_name, "kernel") == 0;
+		*only = arena_printf(l->a, "%s/%s", path, e->d_name);
+		n++;
+	}
+	if (dir)
+		os_closedir(dir);
+	return n;
+}
+
+/*
+ * The directory of --shm-path has one for each session, which is what the trace is compared with.
+ * Returns NULL, with the error set, if that is not one.
+ */
+static const char *session_path(const struct linking *l, const char *path)
+{
+	const char *only = NULL;
+	bool found;
+	const size_t n = count_dirs(l, path, &only, &found);
+
+	if (found || !n)
+		return path;
+	if (n == 1) {
+		if (!only)
+			no_memory(l);
+		return only;
+	}
+	err_set(l->err, SPUR_ERR_USAGE, "%s: expected the directory of one session, found %zu",
+		path, n);
+	return NULL;
+}
+
 /* The trace, beside the memory. */
 static bool link_trace(struct linking *l, const char *trace, const char *to)
 {
@@ -198,6 +243,10 @@ enum spur_status ctf_recover(const char *path, struct format_recovery *r, struct
 	arena_init(&a);
 	trace = bare_path(&a, path);
 	l.from = r->memory ? bare_path(&a, r->memory) : trace;
+	if (r->memory && l.from && !(l.from = session_path(&l, l.from))) {
+		arena_free(&a);
+		return SPUR_FAIL;
+	}
 	recorded = arena_printf(&a, "%s/recorded", r->to ? r->to : "");
 	l.to = r->to ? arena_printf(&a, "%s/left-over", r->to) : NULL;
 	if (!trace || !l.from || !recorded || (r->to && !l.to)) {

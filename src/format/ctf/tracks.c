@@ -42,17 +42,22 @@ static bool is_later(const struct ctf_naming *have, const struct ctf_naming *now
 bool ctf_track_name(struct ctf *c, uint32_t track, uint32_t name, struct ctf_naming now)
 {
 	struct spur_trace *t = c->t;
+	struct ctf_naming *have;
+	uint32_t *called;
 
 	if (!name)
 		return true;
 	if (!mem_grow((void **)&c->namings, &c->namings_cap, (size_t)track + 1, sizeof(*c->namings),
 		      UINT32_MAX))
 		return false;
-	if (!is_later(&c->namings[track], &now))
+	have = &c->namings[track];
+	called = &t->tracks[track / TRACE_TRACK_PAGE][track % TRACE_TRACK_PAGE].name;
+	if (have->any && name != *called)
+		__atomic_store_n(&t->tracks_renamed, true, __ATOMIC_RELAXED);
+	if (!is_later(have, &now))
 		return true;
-	c->namings[track] = now;
-	__atomic_store_n(&t->tracks[track / TRACE_TRACK_PAGE][track % TRACE_TRACK_PAGE].name, name,
-			 __ATOMIC_RELAXED);
+	*have = now;
+	__atomic_store_n(called, name, __ATOMIC_RELAXED);
 	return true;
 }
 

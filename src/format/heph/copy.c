@@ -632,6 +632,7 @@ static void notes_out(struct copier *c)
 {
 	for (size_t i = 0; i < c->ntargets; i++)
 		c->counts.gaps += c->targets[i].gap != 0;
+	c->copy->damaged |= c->counts.damage || c->counts.cut_attributes || c->counts.options;
 	note(c, c->counts.damage - c->counts.salvaged, "damaged places without a packet, left out");
 	note(c, c->counts.salvaged, "events without their end, ended after an attribute");
 	note(c, c->counts.cut_attributes, "events ended in front of a damaged attribute");

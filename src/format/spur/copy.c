@@ -145,7 +145,7 @@ static bool file_copy(struct spb_copying *c)
 {
 	const uint64_t room = c->s->size - SPB_HEADER;
 	const uint64_t n = room / c->s->chunk_size + (room % c->s->chunk_size != 0);
-	bool good = spb_copy_calls(c);
+	bool good = spb_copy_calls(c) && spb_copy_gaps(c);
 
 	header_out(c);
 	if (good && c->copy->sorted)
@@ -154,6 +154,7 @@ static bool file_copy(struct spb_copying *c)
 	     i++)
 		good = chunk_copy(c, (uint32_t)i);
 	map64_free(&c->decisions);
+	map64_free(&c->closes);
 	return good;
 }
 
@@ -250,10 +251,12 @@ static void note(struct copy *copy, uint64_t n, const char *what)
 
 static void notes_out(const struct run *r)
 {
+	r->copy->damaged |= r->counts.chunks || r->counts.damaged || r->counts.descriptors;
 	note(r->copy, r->counts.chunks, "chunks that cannot be read, left out");
 	note(r->copy, r->counts.damaged, "damaged places in chunks, left out up to the next page");
 	note(r->copy, r->counts.descriptors, "damaged descriptors, left out");
 	note(r->copy, r->counts.unknown, "records of an unknown kind or site, left out");
+	note(r->copy, r->counts.arguments, "records whose arguments were damaged, without them");
 	note(r->copy, r->counts.holes, "records that were never completed, written as lost events");
 	note(r->copy, r->moved, "processes that got another pid");
 }

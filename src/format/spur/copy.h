@@ -15,8 +15,9 @@ struct spb_copying {
 	uint64_t start; /* the start time that the copy has */
 	struct map64
 		decisions; /* copy_calls.c: from the offset of a record to what becomes of it */
+	struct map64 closes; /* copy_gaps.c: from a chunk to the offset of its last pair */
 	struct spb_copy_counts {
-		uint64_t chunks, descriptors, unknown, damaged, holes;
+		uint64_t chunks, descriptors, unknown, damaged, holes, arguments;
 	} * counts;
 	bool failed; /* out of memory */
 };
@@ -34,11 +35,23 @@ static inline bool spb_copy_has(const struct spb_copying *c, uint64_t off)
 	return !c->part->kept || kept_has(c->part->kept, c->part->stream, off);
 }
 
+static inline bool spb_copy_has_row(const struct spb_record *r)
+{
+	return r->kind != SPB_TIME && r->kind != SPB_FIBER && r->kind != SPB_CPU &&
+	       r->kind != SPB_PAD;
+}
+
 /* copy_calls.c */
 /* Decides what becomes of records that end other calls, if not all are kept. */
 bool spb_copy_calls(struct spb_copying *c);
 /* *fewer gets the number of calls of SPB_KEEP_FEWER. */
 enum spb_keep spb_copy_keeps(struct spb_copying *c, const struct spb_record *r, uint64_t *fewer);
+
+/* copy_gaps.c */
+/* Decides when the chunks of a ring were closed, if not all are kept. False if out of memory. */
+bool spb_copy_gaps(struct spb_copying *c);
+/* Stores the pair at which the chunk at `p` was closed in its copy's head, if one is decided. */
+void spb_copy_close(const struct spb_copying *c, const uint8_t *p, uint8_t *head);
 
 /* copy_chunk.c */
 /* Copies a chunk of records. Returns false if out of memory. */

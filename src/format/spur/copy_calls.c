@@ -90,6 +90,10 @@ bool spb_copy_calls(struct spb_copying *c)
 			struct spb_cursor at;
 			struct spb_record r;
 
+			/* SPEC spur/gap */
+			if (k && spb_gap_ticks(s, s->chunks[th->first + k - 1].number,
+					       s->chunks[th->first + k].number, 0))
+				calls.count = 0;
 			spb_cursor_open(s, &at, s->chunks[th->first + k].number, 0);
 			while (good && spb_record_next(s, &at, NULL, &r))
 				good = record_follow(c, &r, &calls);

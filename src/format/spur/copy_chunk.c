@@ -35,6 +35,7 @@ void spb_copy_shift(const struct spb_copying *c, uint8_t *pair)
 static void head_make(struct spb_copying *c, const uint8_t *p, uint8_t head[SPB_CHUNK_HEAD])
 {
 	memcpy(head, p, SPB_CHUNK_HEAD);
+	spb_copy_close(c, p, head);
 	spb_copy_shift(c, head + SPB_OPEN_AT);
 	spb_copy_shift(c, head + SPB_CLOSE_AT);
 	if (!spb_copy_has(c, spb_off(c->s, p)))
@@ -45,15 +46,15 @@ void spb_copy_bytes(struct spb_copying *c, const uint8_t *p, uint64_t len)
 {
 	uint8_t head[SPB_CHUNK_HEAD];
 
-	if (!c->part->shift || len < sizeof(head)) {
+	if ((!c->part->shift && !c->closes.count) || len < sizeof(head)) {
 		out_bytes(c->out, p, len);
-		if (c->s->src)
-			source_passed(c->s->src, spb_off(c->s, p), spb_off(c->s, p) + len);
-		return;
+	} else {
+		head_make(c, p, head);
+		out_bytes(c->out, head, sizeof(head));
+		out_bytes(c->out, p + sizeof(head), len - sizeof(head));
 	}
-	head_make(c, p, head);
-	out_bytes(c->out, head, sizeof(head));
-	out_bytes(c->out, p + sizeof(head), len - sizeof(head));
+	if (c->s->src)
+		source_passed(c->s->src, spb_off(c->s, p), spb_off(c->s, p) + len);
 }
 
 /* The bytes of a chunk that the file has. */
@@ -90,10 +91,19 @@ static bool record_is_known(const struct spb *s, const struct spb_record *r)
 	}
 }
 
-static bool has_row(const struct spb_record *r)
+/*
+ * Returns true if a repaired copy is to have the record without its arguments, of which some cannot
+ * be read; *before gets the bytes of the payload that it keeps. SPEC spur/copy
+ */
+static bool arguments_go(struct spb_copying *c, const struct spb_record *r, size_t *before)
 {
-	return r->kind != SPB_TIME && r->kind != SPB_FIBER && r->kind != SPB_CPU &&
-	       r->kind != SPB_PAD;
+	enum spur_status st;
+
+	if (!c->copy->repair || !r->words)
+		return false;
+	st = spb_args_fit(c->s, r, before);
+	c->failed |= st == SPUR_FAIL;
+	return st == SPUR_WARN;
 }
 
 static struct look chunk_look(struct spb_copying *c, uint32_t number)
@@ -103,6 +113,7 @@ static struct look chunk_look(struct spb_copying *c, uint32_t number)
 	struct spb_record r;
 	struct diag_log log;
 	uint64_t last, lost, fewer;
+	size_t before;
 
 	diag_init(&log);
 	spb_cursor_open(c->s, &at, number, 0);
@@ -115,8 +126,9 @@ static struct look chunk_look(struct spb_copying *c, uint32_t number)
 	while (spb_record_next(c->s, &at, &log, &r)) {
 		const enum spb_keep keep = spb_copy_keeps(c, &r, &fewer);
 
-		look.whole &= keep == SPB_KEEP && record_is_known(c->s, &r);
-		look.any |= keep != SPB_DROP && has_row(&r);
+		look.whole &= keep == SPB_KEEP && record_is_known(c->s, &r) &&
+			      !arguments_go(c, &r, &before);
+		look.any |= keep != SPB_DROP && spb_copy_has_row(&r);
 		look.ascends &= (int64_t)(r.ticks - last) >= 0 || r.kind == SPB_PAD;
 		last = r.ticks;
 	}
@@ -136,7 +148,7 @@ static bool record_out(struct spb_copying *c, struct spb_pack *p, const struct s
 	const uint64_t one = load64((const uint8_t *)&(uint64_t){ 1 }, swaps());
 	struct spb_pack_record out = { .kind = r->kind, .id = r->id, .ticks = r->ticks };
 	struct spur_args args = { 0 };
-	size_t len;
+	size_t len, before;
 
 	fewer = load64((const uint8_t *)&fewer, swaps());
 	if (r->kind == SPB_HOLE) {
@@ -153,12 +165,18 @@ static bool record_out(struct spb_copying *c, struct spb_pack *p, const struct s
 		out.payload = spb_payload(c->s, r, &args, &len);
 		if (!out.payload)
 			return false;
+		if (arguments_go(c, r, &before)) {
+			c->counts->arguments++;
+			c->copy->bytes_lost += len - (before < len ? before : len);
+			c->copy->damaged = true;
+			len = before < len ? before : 0;
+		}
 		out.words = len / SPB_WORD;
 	}
 	if (keep == SPB_KEEP_AS_ENTER)
 		out.kind = SPB_ENTER;
 	spb_pack_record(p, &out);
-	c->copy->records += has_row(r);
+	c->copy->records += spb_copy_has_row(r);
 	spur_args_free(&args);
 	return true;
 }
@@ -185,6 +203,21 @@ static int item_order(const void *a, const void *b)
 	return step ? (step > 0 ? 1 : -1) : (x->number > y->number) - (x->number < y->number);
 }
 
+/*
+ * SPEC spur/chunk-lost: what the head says was lost has its row behind the chunk's last record. A
+ * copy that may lack that has a record of its own for it. Returns false if nothing was lost.
+ */
+static bool head_loss(const struct spb_cursor *at, struct item *item)
+{
+	*item = (struct item){ .r = { .p = at->base,
+				      .len = SPB_CHUNK_HEAD,
+				      .kind = SPB_LOST,
+				      .ticks = at->ticks,
+				      .payload = at->base + SPB_CHUNK_LOST_AT,
+				      .words = 1 } };
+	return spb_64(item->r.payload) != 0;
+}
+
 /* The CPU and fiber of a record, where they are others than those of the one before. */
 static void state_out(struct spb_pack *p, const struct item *item)
 {
@@ -209,15 +242,18 @@ static bool records_sorted(struct spb_copying *c, uint32_t number, struct spb_pa
 	enum spb_keep keep;
 	struct spb_cursor at;
 	uint64_t fewer = 0;
-	bool good = true;
+	bool good = true, more = true;
 
 	spb_cursor_open(c->s, &at, number, 0);
-	while (good && spb_record_next(c->s, &at, NULL, &now.r)) {
+	while (good && more) {
+		more = spb_record_next(c->s, &at, NULL, &now.r);
+		if (!more && !head_loss(&at, &now))
+			break;
 		if (now.r.kind == SPB_CPU)
 			now.cpu = now.r.id;
 		else if (now.r.kind == SPB_FIBER)
 			now.fiber = now.r.words ? spb_64(now.r.payload) : 0;
-		if (!has_row(&now.r))
+		if (!spb_copy_has_row(&now.r))
 			continue;
 		good = mem_grow((void **)&items, &cap, n + 1, sizeof(*items),
 				SIZE_MAX / sizeof(*items));
@@ -241,6 +277,7 @@ static bool records_stored(struct spb_copying *c, uint32_t number, struct spb_pa
 {
 	struct spb_cursor at;
 	struct spb_record r;
+	struct item loss;
 	enum spb_keep keep;
 	uint64_t fewer = 0;
 
@@ -248,7 +285,10 @@ static bool records_stored(struct spb_copying *c, uint32_t number, struct spb_pa
 	while (spb_record_next(c->s, &at, NULL, &r))
 		if (!is_left_out(c, &r, &keep, &fewer) && !record_out(c, p, &r, keep, fewer))
 			return false;
-	return true;
+	if (!head_loss(&at, &loss) || is_left_out(c, &loss.r, &keep, &fewer))
+		return true;
+	state_out(p, &loss);
+	return record_out(c, p, &loss.r, keep, fewer);
 }
 
 bool spb_copy_records(struct spb_copying *c, uint32_t number)
@@ -273,6 +313,7 @@ bool spb_copy_records(struct spb_copying *c, uint32_t number)
 		return true;
 	}
 	head_make(c, p, head);
+	store64(head + SPB_CHUNK_LOST_AT, 0, swaps());
 	good = spb_pack_open(&pack, c->out, c->s->chunk_size);
 	if (good) {
 		spb_pack_stream(&pack, 1, 0);
@@ -282,7 +323,7 @@ bool spb_copy_records(struct spb_copying *c, uint32_t number)
 		spb_pack_stream(&pack, 1, 0);
 	}
 	spb_pack_free(&pack);
-	return good;
+	return good && !c->failed;
 }
 
 /* --- descriptors --- */

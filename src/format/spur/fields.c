@@ -99,15 +99,46 @@ static size_t before_arguments(const struct spb_record *r, const struct spb_site
 	}
 }
 
+/*
+ * Decodes the arguments of a record behind the first `skip` bytes of its payload. SPEC
+ * spur/argument: a record without a payload has no arguments, since they were asked for only later.
+ */
+static enum spur_status args_take(struct spb *s, const struct spb_record *r,
+				  const struct spb_shape *shape, size_t skip,
+				  struct spur_args *args)
+{
+	const uint8_t *p = r->payload;
+	size_t used, len = (size_t)r->words * SPB_WORD;
+	enum spur_status st;
+
+	if (!r->words)
+		return SPUR_OK;
+	if (__builtin_expect(p + len != r->p + r->len, 0)) {
+		p = spb_payload(s, r, args, &len);
+		if (!p)
+			return SPUR_FAIL;
+	}
+	if (skip > len)
+		return SPUR_WARN;
+	if (!shape->plan) {
+		st = spb_values(s, shape, p + skip, len - skip, args);
+	} else {
+		st = plan_run(shape->plan, p + skip, len - skip, args, &used);
+		spb_follow_lock(s->follow);
+		if (!strings_put(s, shape->plan, args))
+			st = SPUR_FAIL;
+		spb_follow_unlock(s->follow);
+	}
+	return st == SPUR_WARN && skip == len ? SPUR_OK : st;
+}
+
 enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
 	struct spb *const s = spb_of(t, ev);
 	const struct spb_site *site;
 	const struct spb_shape *shape;
 	struct spb_record r;
-	enum spur_status st;
-	size_t skip, used, len;
-	const uint8_t *p;
+	size_t skip;
 
 	if (!ev->nargs || !spb_record_of(s, ev, &r))
 		return SPUR_OK;
@@ -116,25 +147,21 @@ enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev, str
 	skip = site ? before_arguments(&r, site) : 0;
 	shape = !site ? NULL : ev->kind == SPUR_END_SPAN ? site->exit : site->entry;
 	spb_follow_unlock(s->follow);
-	/* A record without a payload has no arguments: they were asked for only later. */
-	if (!shape || !r.words)
-		return SPUR_OK;
-	p = r.payload;
-	len = (size_t)r.words * SPB_WORD;
-	if (__builtin_expect(p + len != r.p + r.len, 0)) {
-		p = spb_payload(s, &r, args, &len);
-		if (!p)
-			return SPUR_FAIL;
-	}
-	if (skip > len)
-		return SPUR_WARN;
-	if (!shape->plan)
-		return spb_values(s, shape, p + skip, len - skip, args);
-	st = plan_run(shape->plan, p + skip, len - skip, args, &used);
-	spb_follow_lock(s->follow);
-	if (!strings_put(s, shape->plan, args))
-		st = SPUR_FAIL;
-	spb_follow_unlock(s->follow);
+	return shape ? args_take(s, &r, shape, skip, args) : SPUR_OK;
+}
+
+enum spur_status spb_args_fit(struct spb *s, const struct spb_record *r, size_t *before)
+{
+	const struct spb_site *const site = spb_site_of(s, r);
+	const bool end = r->kind == SPB_END || r->kind == SPB_EXIT;
+	const struct spb_shape *const shape = !site ? NULL : end ? site->exit : site->entry;
+	struct spur_args args = { 0 };
+	enum spur_status st = SPUR_OK;
+
+	*before = site ? before_arguments(r, site) : 0;
+	if (shape)
+		st = args_take(s, r, shape, *before, &args);
+	spur_args_free(&args);
 	return st;
 }
 

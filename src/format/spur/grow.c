@@ -347,8 +347,8 @@ static bool tracks_grow(struct grow_file *g, size_t from)
 {
 	struct spb *const s = &g->s;
 
-	if (!s->named)
-		return spb_tracks_open(s);
+	if (!s->named && !spb_tracks_open(s))
+		return false;
 	for (size_t i = from; i < g->nchunks; i++) {
 		const uint32_t thread = g->chunks[i].thread;
 
@@ -618,9 +618,8 @@ static enum settled settle(struct grow_thread *th, struct spb_cursor *c)
 										    : SETTLED_NOT;
 }
 
-/* Begins the thread's next chunk. */
-static enum spb_outcome chunk_begin(struct grow_thread *th, const struct spb_rows *w,
-				    struct spur_event *row)
+/* Begins the thread's next chunk. Returns false if that fails. */
+static bool chunk_begin(struct grow_thread *th, const struct spb_rows *w)
 {
 	struct grow_file *const g = th->file;
 	const struct grow_chunk *const k = &g->chunks[th->head - 1];
@@ -630,8 +629,28 @@ static enum spb_outcome chunk_begin(struct grow_thread *th, const struct spb_row
 	th->tail = k->next ? th->tail : 0;
 	th->loaded = th->checked = 0;
 	if (!pages_load(th, SPB_PAGE))
-		return ROW_FAILED;
-	return spb_chunk_begin(w, k->slot, row);
+		return false;
+	spb_cursor_open(w->s, w->c, k->slot, w->th->track);
+	return true;
+}
+
+/*
+ * SPEC spur/chunk-lost: a thread counts in the head of its latest chunk until it has the next one,
+ * also when it has filled that. Returns false while it may count more; *lost gets the count.
+ */
+static bool chunk_lost(struct grow_thread *th, uint64_t *lost)
+{
+	const struct grow_file *const g = th->file;
+	const struct grow_chunk *const k = &g->chunks[th->current];
+	uint8_t count[8] = { 0 };
+
+	*lost = 0;
+	if (!g->ended && !th->head)
+		return false;
+	th->read = true;
+	if (mirror_peek(&g->mirror, slot_off(g, k->number) + SPB_CHUNK_LOST_AT, count, 8) == 8)
+		*lost = spb_64(count);
+	return true;
 }
 
 /* Whether what was read of the chunk is still of its records. */
@@ -654,6 +673,8 @@ enum spb_outcome grow_row(struct grow_thread *th, const struct spb_rows *w, stru
 	struct spb_cursor *const c = w->c;
 	enum spb_outcome made = ROW_NONE;
 	struct spb_record r;
+	uint64_t lost;
+	bool same;
 
 	if (of->npending) {
 		of->npending--;
@@ -664,7 +685,8 @@ enum spb_outcome grow_row(struct grow_thread *th, const struct spb_rows *w, stru
 		enum settled settled;
 
 		if (!c->base) {
-			made = chunk_begin(th, w, row);
+			if (!chunk_begin(th, w))
+				return ROW_FAILED;
 			continue;
 		}
 		settled = settle(th, c);
@@ -672,7 +694,12 @@ enum spb_outcome grow_row(struct grow_thread *th, const struct spb_rows *w, stru
 			return ROW_FAILED;
 		if (settled == SETTLED_NOT)
 			return ROW_NONE;
-		if (settled == SETTLED_END || !is_same(th)) {
+		if (settled == SETTLED_END && !chunk_lost(th, &lost))
+			return ROW_NONE;
+		same = is_same(th);
+		if (same && settled == SETTLED_END)
+			made = spb_chunk_end(w, lost, row);
+		if (!same || settled == SETTLED_END) {
 			c->base = NULL;
 			continue;
 		}

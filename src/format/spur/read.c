@@ -148,7 +148,8 @@ static bool row_function(struct spb *s, const struct spb_record *r, struct spur_
 	if (!cls)
 		return false;
 	row->id = row_class(s, row, cls)->addr;
-	if (fn)
+	/* A record without a payload has none: a jump to another function ended the call. */
+	if (fn && r->words)
 		row->nargs = end ? fn->nresults : fn->nargs;
 	return true;
 }
@@ -292,44 +293,50 @@ enum spb_outcome spb_row_of(const struct spb_rows *w, const struct spb_record *r
 	}
 }
 
-enum spb_outcome spb_chunk_begin(const struct spb_rows *w, uint32_t chunk, struct spur_event *row)
+enum spb_outcome spb_chunk_end(const struct spb_rows *w, uint64_t lost, struct spur_event *row)
 {
-	const struct spb *const s = w->s;
-	uint64_t lost;
+	const struct spb_record r = { .p = w->c->base,
+				      .len = SPB_CHUNK_HEAD,
+				      .ticks = w->c->ticks };
 
-	spb_cursor_open(s, w->c, chunk, w->th->track);
-	lost = spb_64(w->c->base + SPB_CHUNK_LOST_AT);
-	if (!lost)
+	if (!lost || w->c->lost_told)
 		return ROW_NONE;
-	row_set(s,
-		&(struct spb_record){
-			.p = w->c->base, .len = SPB_CHUNK_HEAD, .ticks = w->c->ticks },
-		w->th->track, row);
+	w->c->lost_told = true;
+	row_set(w->s, &r, w->th->track, row);
 	row_lost(w, lost, row);
 	return ROW_MADE;
 }
 
 /*
  * SPEC spur/gap: what a ring has overwritten between two of its chunks may have the ends of all
- * that is open: the second one was begun after the first one was closed.
+ * that is open: the second one was begun after the first one was closed, but not before its last
+ * record.
  */
+uint64_t spb_gap_ticks(const struct spb *s, uint32_t before, uint32_t chunk, uint64_t last)
+{
+	const uint8_t *end;
+	const uint64_t closed = spb_64(spb_chunk(s, before, &end) + SPB_CLOSE_AT);
+	const uint64_t opened = spb_64(spb_chunk(s, chunk, &end) + SPB_OPEN_AT);
+
+	if (spb_32(s->data + SPB_MODE_AT) != SPB_RING || !closed || (int64_t)(opened - closed) <= 0)
+		return 0;
+	return (int64_t)(last - closed) > 0 ? last : closed;
+}
+
+/* Ends what is open before a gap. */
 static void gap_ends(const struct spb_rows *w, uint32_t before, uint32_t chunk)
 {
 	const struct spb *const s = w->s;
 	struct spb_thread *const th = w->th;
 	const uint8_t *end, *const p = spb_chunk(s, chunk, &end);
-	const uint64_t closed = spb_64(spb_chunk(s, before, &end) + SPB_CLOSE_AT);
+	const uint64_t closed = spb_gap_ticks(s, before, chunk, w->c->ticks);
 	const uint64_t open = (uint64_t)th->calls + th->spans;
 	struct spur_event row;
 
-	if (spb_32(s->data + SPB_MODE_AT) != SPB_RING || !closed || !open ||
-	    (int64_t)(spb_64(p + SPB_OPEN_AT) - closed) <= 0)
+	if (!closed || !open)
 		return;
 	row_set(s, &(struct spb_record){ .p = p, .len = SPB_CHUNK_HEAD, .ticks = closed },
 		w->c->track, &row);
-	/* A row that tells losses comes first, with the time of the chunk. */
-	if (spb_64(p + SPB_CHUNK_LOST_AT))
-		row.ts = spb_ns(s, spb_64(p + SPB_OPEN_AT));
 	th->calls = (uint32_t)(open < UINT32_MAX ? open : UINT32_MAX);
 	pending_ends(w, &row, th->calls, SPUR_F_IMPLIED);
 	th->spans = 0;
@@ -352,6 +359,8 @@ static enum spb_outcome chunk_next(const struct spb_rows *w, struct spur_event *
 		if (made != ROW_NONE)
 			return made;
 	}
+	if (spb_chunk_end(w, spb_64(w->c->base + SPB_CHUNK_LOST_AT), row) == ROW_MADE)
+		return ROW_MADE;
 	spb_cursor_close(w->s, w->c);
 	return ROW_NONE;
 }
@@ -372,9 +381,9 @@ static enum spb_outcome thread_next(const struct spb_rows *w, struct spur_event 
 			if (th->next)
 				gap_ends(w, s->chunks[th->first + th->next - 1].number,
 					 s->chunks[th->first + th->next].number);
-			made = spb_chunk_begin(w, s->chunks[th->first + th->next++].number, row);
-			if (made != ROW_NONE)
-				return made;
+			spb_cursor_open(s, w->c, s->chunks[th->first + th->next++].number,
+					th->track);
+			continue;
 		}
 		made = chunk_next(w, row);
 		if (made != ROW_NONE)
@@ -402,18 +411,18 @@ static inline bool ticks_ascend(const struct spb *s, const struct spb_record *r,
 static bool thread_ascends(const struct spb *s, const struct spb_thread *th)
 {
 	int64_t last = INT64_MIN;
+	struct spb_cursor c;
 
 	for (uint32_t i = 0; i < th->count; i++) {
-		struct spb_cursor c;
 		struct spb_record r;
 		bool more = true;
 
+		r.ticks = i ? spb_gap_ticks(s, s->chunks[th->first + i - 1].number,
+					    s->chunks[th->first + i].number, c.ticks)
+			    : 0;
+		if (r.ticks && !ticks_ascend(s, &r, &last))
+			return false;
 		spb_cursor_open(s, &c, s->chunks[th->first + i].number, th->track);
-		/* A row of the time in the head tells losses. The first record may be before it. */
-		if (spb_64(c.base + SPB_CHUNK_LOST_AT)) {
-			r.ticks = c.ticks;
-			more = ticks_ascend(s, &r, &last);
-		}
 		while (more && (spb_record_plain(&c, &r) || spb_record_next(s, &c, NULL, &r)))
 			more = ticks_ascend(s, &r, &last);
 		spb_cursor_close(s, &c);
@@ -541,17 +550,17 @@ static bool descriptor_row(const struct spb_rows *w, struct spur_event *row)
 }
 
 /* Begins the next chunk of the file. */
-static enum spb_outcome stored_begin(struct spb *s, struct spb_rows *w, struct spur_event *row)
+static void stored_begin(struct spb *s, struct spb_rows *w)
 {
 	const struct spb_chunk *const k = &s->chunks[s->stored_chunk++];
 
 	s->stored_thread = k->thread;
 	if (k->thread == SPUR_NONE) {
 		spb_cursor_open(s, w->c, k->number, s->process);
-		return ROW_NONE;
+		return;
 	}
 	w->th = &s->threads[k->thread];
-	return spb_chunk_begin(w, k->number, row);
+	spb_cursor_open(s, w->c, k->number, w->th->track);
 }
 
 enum spur_status spb_read_stored(struct spb *s, struct feed *f, struct batch *b)
@@ -565,7 +574,7 @@ enum spur_status spb_read_stored(struct spb *s, struct feed *f, struct batch *b)
 		if (!s->stored.base) {
 			if (s->stored_chunk == s->nchunks)
 				break;
-			made = stored_begin(s, &w, row);
+			stored_begin(s, &w);
 		} else if (s->stored_thread == SPUR_NONE) {
 			made = descriptor_row(&w, row) ? ROW_MADE : ROW_NONE;
 			if (made == ROW_NONE)

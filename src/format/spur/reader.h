@@ -150,6 +150,7 @@ struct spb_cursor {
 	uint64_t ticks; /* of the record before */
 	uint32_t track; /* of the fiber that runs */
 	uint16_t cpu; /* that runs it; SPUR_NO_CPU: unknown */
+	bool lost_told;
 };
 
 /* A record. */
@@ -488,11 +489,20 @@ enum spb_outcome { ROW_NONE, ROW_MADE, ROW_FAILED };
 /* The first of the rows of a record; others are pending. */
 enum spb_outcome spb_row_of(const struct spb_rows *w, const struct spb_record *r,
 			    struct spur_event *row);
-/* Begins a chunk. SPEC spur/chunk-lost: the row of events that were lost before it. */
-enum spb_outcome spb_chunk_begin(const struct spb_rows *w, uint32_t chunk, struct spur_event *row);
+/*
+ * SPEC spur/chunk-lost: the row of the events that a chunk says were lost, behind its last record.
+ * ROW_NONE: it says none, or they were told.
+ */
+enum spb_outcome spb_chunk_end(const struct spb_rows *w, uint64_t lost, struct spur_event *row);
 enum spur_status spb_read(struct spb *s, struct feed *f, struct batch *b);
 enum spur_status spb_read_stored(struct spb *s, struct feed *f, struct batch *b);
 void spb_thread_end(struct spb_thread *th);
+/*
+ * Returns the ticks at which chunk `before` of a ring, whose last record has the ticks `last`, was
+ * closed if chunks between it and the thread's next one, `chunk`, were overwritten; else 0.
+ */
+uint64_t spb_gap_ticks(const struct spb *s, uint32_t before, uint32_t chunk, uint64_t last);
+
 /* The process's own feed: what was lost outside all threads. */
 enum spur_status spb_read_process(struct spb *s, struct batch *b);
 
@@ -504,6 +514,11 @@ enum spur_status spb_read_process(struct spb *s, struct batch *b);
 bool spb_record_of(const struct spb *s, const struct spur_event *ev, struct spb_record *r);
 /* The site or function of a record, or NULL. */
 const struct spb_site *spb_site_of(const struct spb *s, const struct spb_record *r);
+/*
+ * Returns SPUR_WARN if the arguments of a record are longer than its payload, SPUR_FAIL if out of
+ * memory. *before gets the bytes of the payload that are no arguments.
+ */
+enum spur_status spb_args_fit(struct spb *s, const struct spb_record *r, size_t *before);
 enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev,
 			  struct spur_args *args);
 enum spur_status spb_fields(struct spur_trace *t, const struct spur_event *ev,

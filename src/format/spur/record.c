@@ -32,6 +32,7 @@ void spb_cursor_open(const struct spb *s, struct spb_cursor *c, uint32_t chunk, 
 	c->ticks = spb_64(c->base + SPB_OPEN_AT);
 	c->track = track;
 	c->cpu = SPUR_NO_CPU;
+	c->lost_told = false;
 }
 
 void spb_cursor_close(const struct spb *s, struct spb_cursor *c)

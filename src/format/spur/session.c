@@ -52,7 +52,9 @@ static const char *const keys[FACTS] = {
 static bool arguments_add(struct spb *s)
 {
 	const char *p = (const char *)s->data + SPB_ARGUMENTS_AT;
-	const char *const end = (const char *)s->data + SPB_HEADER;
+	/* SPEC spur/list: behind the arguments, where there is one. */
+	const char *const end = (const char *)s->data +
+				(spb_32(s->data + SPB_LIST_NUMBER_AT) ? SPB_LIST_AT : SPB_HEADER);
 	struct out o;
 	bool good;
 
@@ -200,6 +202,20 @@ static bool session_put(struct spur_trace *t, const struct session *s)
 	return good;
 }
 
+/* SPEC spur/list: the categories that `spur record --switch` has left on. */
+static bool list_put(struct spur_trace *t, const char *dir)
+{
+	char *const path = arena_printf(&t->arena, "%s/" SPB_LIST_NAME, dir);
+	char list[SPB_LIST_SIZE];
+	const ssize_t got = path ? file_head(path, FILE_REGULAR, list, sizeof(list) - 1) : -1;
+
+	if (got <= 0)
+		return path != NULL;
+	list[got] = '\0';
+	list[strcspn(list, "\n")] = '\0';
+	return trace_add_info(t, "categories", "%s", list);
+}
+
 bool spb_run_info(struct spur_trace *t, const char *dir)
 {
 	char *const path = arena_printf(&t->arena, "%s/session", dir);
@@ -216,7 +232,7 @@ bool spb_run_info(struct spur_trace *t, const char *dir)
 			line_take(s, text_make((const uint8_t *)p, (size_t)((nl ? nl : end) - p)));
 			p = nl ? nl + 1 : end;
 		}
-		good = got <= 0 || session_put(t, s);
+		good = (got <= 0 || session_put(t, s)) && list_put(t, dir);
 	}
 	mem_free(s);
 	mem_free(bytes);

@@ -21,12 +21,17 @@
  *	96	16	boot		id of the boot, as bytes; all 0: unknown
  *	112	8	taken		number of chunks that were taken
  *	120	8	ready		number of chunks that have room on the disk
- *	128	8	lost		events for which no chunk was to be had
+ *	128	8	lost		events that threads without a chunk lost
  *	136	4	recorder	pid of the recorder; 0: none
  *	140	4	zero		1: clock 3 counts from a zero of its own
  *	160	32	clock name	of clock 3, ended by NUL; "": unknown
+ *	192	4	list number	SPEC spur/list; odd while the list is written; 0: no list
+ *	196	4	list taken	number of the list by which the process goes
+ *	200	4	listening	enum spb_listening
  *	256	256	program		path of the program, ended by NUL
- *	512	3584	arguments	each ended by NUL; cut where they do not fit
+ *	512	3584	arguments	each ended by NUL; cut where they do not fit; 2560 bytes of
+ *					them where there is a list
+ *	3072	1024	list		of categories, ended by NUL
  *
  * Pair of clocks: SPEC spur/clock
  *	offset	size	field		meaning
@@ -46,7 +51,7 @@
  *	32	8	open monotonic	ns
  *	40	8	close ticks	0: open
  *	48	8	close monotonic	ns
- *	56	8	lost		events of the thread between its chunk before and this one
+ *	56	8	lost		events that the thread lost since, until its next chunk
  *
  * Record: SPEC spur/commit, SPEC spur/length, SPEC spur/time
  *	bits	field
@@ -87,14 +92,20 @@ enum {
 	SPB_ZERO_AT = 140,
 	SPB_CLOCK_NAME_AT = 160,
 	SPB_CLOCK_NAME_SIZE = 32,
+	SPB_LIST_NUMBER_AT = 192,
+	SPB_LIST_TAKEN_AT = 196,
+	SPB_LISTENING_AT = 200,
 	SPB_PROGRAM_AT = 256,
 	SPB_ARGUMENTS_AT = 512,
+	SPB_LIST_AT = 3072,
+	SPB_LIST_SIZE = 1024,
 
 	SPB_CHUNK_LEAST = 4096,
 	SPB_CHUNK_MOST = 1 << 24,
 	SPB_CHUNK_SIZE = 256 << 10, /* of the recorder */
 
 	SPB_CHUNK_HEAD = 64,
+	SPB_PAIR = 16, /* two clocks at one moment */
 	SPB_KIND_AT = 4,
 	SPB_STATE_AT = 6,
 	SPB_SEQUENCE_AT = 8,
@@ -113,6 +124,12 @@ enum {
 #define SPB_MAGIC UINT64_C(0x3142505352555053) /* "SPURSPB1" */
 #define SPB_CHUNK_MAGIC UINT32_C(0x43425053) /* "SPBC" */
 
+/* SPEC spur/list: the file of the directory, and lists that are one word. */
+#define SPB_LIST_NAME "categories"
+#define SPB_LIST_ALL "all"
+#define SPB_LIST_NONE "none"
+#define SPB_LIST_DEFAULT "default"
+
 enum spb_mode { SPB_STREAM, SPB_RING, SPB_ONESHOT, SPB_OBSERVED };
 enum spb_clock { SPB_CLOCK_TSC = 1, SPB_CLOCK_MONOTONIC = 2, SPB_CLOCK_NAMED = 3 };
 enum spb_chunk_kind { SPB_CHUNK_RECORDS = 1, SPB_CHUNK_DESCRIPTORS = 2 };
@@ -120,6 +137,12 @@ enum spb_state { SPB_FREE, SPB_OPEN, SPB_FULL };
 
 /* Bits of the header's control word. */
 enum spb_control { SPB_CONTROL_ON = 1, SPB_CONTROL_STEP = 2 };
+
+/* Bits of the header's word `listening`: whether the process sees what another one switches. */
+enum spb_listening {
+	SPB_LISTENS = 1, /* at once, as it has a thread for that */
+	SPB_LIMITED = 2, /* something is off: points may be reached without a look */
+};
 
 enum spb_kind {
 	SPB_HOLE,

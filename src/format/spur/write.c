@@ -42,7 +42,7 @@ static void row_begin(struct sw *w, const struct spur_event *row)
 		w->last_ts = row->ts;
 	w->any = true;
 	out_clear(&w->payload);
-	w->nnodes = w->nargs = 0;
+	w->nnodes = w->empty = w->nargs = 0;
 	w->losses = 0;
 }
 

@@ -16,6 +16,7 @@ enum {
 	SW_ARGS = UINT8_MAX, /* of a record */
 	SW_NEST = 30, /* levels of structures and arrays */
 	SW_NODES = 60000, /* types of a record's arguments */
+	SW_EMPTY = 64, /* structures without members among them: SPEC spur/values */
 	SW_PAYLOAD = 8 << 20, /* bytes of a record's arguments */
 	SW_TUPLE = 1024, /* elements of an array of several types */
 	SW_SITES = (1 << 24) - 1, /* of a file */
@@ -131,6 +132,7 @@ struct sw {
 	struct out payload, body;
 	struct sw_node *nodes; /* of the row */
 	size_t nnodes, nodes_cap;
+	size_t empty; /* structures without members among them */
 	uint16_t nargs;
 	unsigned kind; /* of the row, for the loss table */
 	uint32_t losses; /* of the row, bits of enum sw_loss */

@@ -87,12 +87,13 @@ static bool elements_put(struct sw *w, const struct spur_value *v, uint32_t coun
 			 bool *same)
 {
 	const size_t first = w->nnodes;
-	size_t n = 0;
+	size_t n = 0, empty;
 
 	sw_put_u64(w, count);
 	for (uint32_t i = 0; i < count && *same; i++) {
 		const size_t at = w->nnodes;
 
+		empty = w->empty;
 		if (!value_put(w, &v->items[i], v->items[i].name, nest + 1))
 			return false;
 		if (!i) {
@@ -102,7 +103,10 @@ static bool elements_put(struct sw *w, const struct spur_value *v, uint32_t coun
 			continue;
 		}
 		*same = w->nnodes - at == n && nodes_equal(w, first, at, n);
-		w->nnodes = *same ? at : w->nnodes;
+		if (*same) {
+			w->nnodes = at;
+			w->empty = empty;
+		}
 	}
 	return count || node_add(w, SPB_U64, 0, 0) != SIZE_MAX;
 }
@@ -116,6 +120,7 @@ static bool members_put(struct sw *w, const struct spur_value *v, size_t node, u
 	if (count < v->count)
 		sw_lose(w, SW_LOST_ARGS);
 	w->nodes[node].count = (uint16_t)count;
+	w->empty += !count;
 	for (uint32_t i = 0; i < count; i++)
 		if (!value_put(w, &v->items[i], v->items[i].name, nest + 1))
 			return false;
@@ -125,6 +130,7 @@ static bool members_put(struct sw *w, const struct spur_value *v, size_t node, u
 static bool array_put(struct sw *w, const struct spur_value *v, uint32_t name, unsigned nest)
 {
 	const size_t node = node_add(w, SPB_ARRAY, 0, name), payload = w->payload.len;
+	const size_t empty = w->empty;
 	uint32_t count = v->count;
 	bool same = true;
 
@@ -137,6 +143,7 @@ static bool array_put(struct sw *w, const struct spur_value *v, uint32_t name, u
 	if (same)
 		return true;
 	w->nnodes = node + 1;
+	w->empty = empty;
 	w->payload.len = payload;
 	w->nodes[node].type = SPB_TUPLE;
 	return members_put(w, v, node, nest);
@@ -192,7 +199,8 @@ static bool value_put(struct sw *w, const struct spur_value *v, uint32_t name, u
 	static const struct spur_value null = { .type = SPUR_NULL };
 	const size_t len = v->label ? strlen(v->label) : 0;
 
-	if (nest > SW_NEST || w->nnodes > SW_NODES || room_left(w) < 4 * SPB_WORD) {
+	if (nest > SW_NEST || w->nnodes > SW_NODES || room_left(w) < 4 * SPB_WORD ||
+	    (v->type == SPUR_STRUCT && !v->count && w->empty == SW_EMPTY)) {
 		sw_lose(w, nest > SW_NEST ? SW_LOST_NESTED : SW_LOST_ARGS);
 		return word_put(w, &null, name);
 	}

@@ -3,17 +3,30 @@
 #include "base/bits.h"
 #include "format/uftrace/reader.h"
 
-const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev)
+/* Inlined where a row is a line. */
+static inline const uint8_t *raw_of(const struct uftrace *u, const struct spur_event *ev)
 {
 	const struct uftrace_file *const f = ev->stream < u->nfiles ? &u->files[ev->stream] : NULL;
 	const uint8_t *data;
+	bool has_source;
 	uint64_t size;
 
 	if (!f || f->state < FILE_SOURCE)
 		return NULL;
-	data = f->state == FILE_SOURCE ? f->source->data : f->bytes;
-	size = f->state == FILE_SOURCE ? f->source->size : f->size;
+	has_source = f->state == FILE_SOURCE || f->state == FILE_GROWING;
+	data = has_source ? f->source->data : f->bytes;
+	size = has_source ? f->source->size : f->size;
 	return ev->off <= size && ev->len <= size - ev->off ? data + ev->off : NULL;
+}
+
+const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev)
+{
+	const uint8_t *raw;
+
+	uftrace_follow_lock(u->follow);
+	raw = raw_of(u, ev);
+	uftrace_follow_unlock(u->follow);
+	return raw;
 }
 
 void uftrace_intern_names(struct uftrace *u)
@@ -48,7 +61,7 @@ static struct record_layout layout_make(const struct uftrace *u, bool exit, bool
 		.fields = {
 			{ .name = n->time, .kind = LAYOUT_NUMBER, .mask = UINT64_MAX },
 			{ .name = n->type, .kind = LAYOUT_TEXT, .text = record_types[exit] },
-			{ .name = n->more, .kind = LAYOUT_DIGIT, .at = RECORD_AT_WORD, .shift = 2,
+			{ .name = n->more, .kind = LAYOUT_NUMBER, .at = RECORD_AT_WORD, .shift = 2,
 			  .mask = 1 },
 			/* Records with another magic are no ENTRY or EXIT. */
 			{ .name = n->magic, .kind = LAYOUT_FIXED, .text = "5" },
@@ -75,7 +88,7 @@ const struct record_layout *uftrace_layout(struct spur_trace *t, const struct sp
 
 	if (!kind_is_call(ev->kind) || ev->len < RECORD || uftrace_is_side(u, ev->stream))
 		return NULL;
-	*raw = uftrace_raw(u, ev);
+	*raw = u->follow ? uftrace_raw(u, ev) : raw_of(u, ev);
 	if (!*raw)
 		return NULL;
 	return &u->layouts[(ev->kind == SPUR_END_SPAN) + 2 * (ev->len > RECORD)];
@@ -254,8 +267,8 @@ static enum spur_status extern_args(struct uftrace *u, const struct spur_event *
 	return SPUR_OK;
 }
 
-enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
-			      struct spur_args *args)
+static enum spur_status read_args(struct spur_trace *t, const struct spur_event *ev,
+				  struct spur_args *args)
 {
 	struct uftrace *u = t->state;
 	const struct event_class *c;
@@ -280,6 +293,18 @@ enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
 		return SPUR_OK;
 	st = plan_run(plan, p + RECORD, ev->len - RECORD, args, &used);
 	label_pointers(u, ev, args);
+	return st;
+}
+
+enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
+			      struct spur_args *args)
+{
+	struct uftrace_follow *const f = ((const struct uftrace *)t->state)->follow;
+	enum spur_status st;
+
+	uftrace_follow_lock(f);
+	st = read_args(t, ev, args);
+	uftrace_follow_unlock(f);
 	return st;
 }
 

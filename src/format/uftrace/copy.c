@@ -436,6 +436,8 @@ void copying_notes_out(const struct copying *k)
 		[NOTE_IDS] = "lines of maps that got the build-ids that other files have",
 	};
 
+	k->copy->damaged |= k->notes[NOTE_BYTES] || k->notes[NOTE_PAYLOADS] ||
+			    k->notes[NOTE_LINES] || k->notes[NOTE_SPECS];
 	for (size_t i = 0; i < COPYING_NOTES && k->copy->notes; i++)
 		if (k->notes[i])
 			out_printf(k->copy->notes, "%s: %llu\n", texts[i],

@@ -51,6 +51,20 @@ static bool payload_is_torn(const struct dat_copy *d, const struct spur_event *r
 	       len < align_up(EVENT_LENGTH + (uint64_t)load16(p, d->k->u->swap), 8);
 }
 
+/* Returns true if the payload of an event is shorter than the fields that its class has. */
+static bool event_is_short(const struct dat_copy *d, const struct spur_event *row)
+{
+	const struct plan *plan = class_plan(trace_class(d->k->u->t, row->cls), false);
+	const uint8_t *p = d->src->data + row->off + RECORD;
+	const size_t room = row->len - RECORD - (size_t)EVENT_LENGTH;
+	size_t len, used;
+
+	if (!plan || kind_is_call(row->kind) || row->len < RECORD + EVENT_LENGTH)
+		return false;
+	len = load16(p, d->k->u->swap);
+	return plan_run(plan, p + EVENT_LENGTH, len < room ? len : room, NULL, &used) == SPUR_WARN;
+}
+
 /* SPEC uftrace/copy-damage: returns true if the record is to be written without its payload */
 static bool payload_goes(const struct dat_copy *d, const struct spur_event *row)
 {
@@ -62,6 +76,8 @@ static bool payload_goes(const struct dat_copy *d, const struct spur_event *row)
 		return true;
 	if (row->len == RECORD)
 		return !row->nargs;
+	if (event_is_short(d, row))
+		return true;
 	/* Only the file's end can cut a payload. */
 	return row->off + row->len == d->src->size && payload_is_torn(d, row);
 }

@@ -15,6 +15,8 @@ enum {
 	BLOCK_MOST = 1024, /* records of a block of short calls */
 	BLOCK_LEAST = 32,
 	BLOCK_BETWEEN = 128, /* records as rows, where no such block begins */
+	/* Bytes that what is not an ordinary record may have to be told by. */
+	ODD_ROOM = RECORD + MAX_PAYLOAD + RESYNC_RUN * RECORD,
 };
 
 static_assert(SPUR_BEGIN == 0 && SPUR_END_SPAN == 1, "the record's lowest bit is the row's kind");
@@ -278,6 +280,20 @@ static bool plausible_run(const struct dat *d, uint64_t off)
 	return true;
 }
 
+/* Returns the offset of the next plausible record, from `off` on. */
+static uint64_t next_plausible(const struct dat *d, uint64_t off)
+{
+	for (;; off += 8) {
+		while (!d->src->eof && d->src->size < off + RESYNC_RUN * RECORD &&
+		       source_more(d->src))
+			;
+		if (d->src->size < off + RECORD)
+			return d->src->size;
+		if (plausible_run(d, off))
+			return off;
+	}
+}
+
 /*
  * Goes to the next plausible record after `lost`, from where on bytes are lost; what is wrong
  * stands at `at`.
@@ -286,19 +302,8 @@ static void resync(struct dat *d, uint64_t lost, uint64_t at, const char *code,
 		   const char *expected, unsigned long long found)
 {
 	struct uftrace_feed *uf = d->uf;
-	uint64_t off = lost;
+	const uint64_t off = next_plausible(d, lost);
 
-	for (;; off += 8) {
-		while (!d->src->eof && d->src->size < off + RESYNC_RUN * RECORD &&
-		       source_more(d->src))
-			;
-		if (d->src->size < off + RECORD) {
-			off = d->src->size;
-			break;
-		}
-		if (plausible_run(d, off))
-			break;
-	}
 	diag_add(&d->f->diag, DIAG_DAMAGE, code, dat_name(d), at, off - lost, expected, found);
 	uf->off = off;
 }
@@ -384,13 +389,37 @@ static bool payload_ends(struct dat *d, uint64_t end)
 	return (load64(d->src->data + end + RECORD_AT_WORD, d->u->swap) & MAGIC_MASK) == MAGIC_BITS;
 }
 
+/*
+ * SPEC uftrace/follow-args: which arguments a record has is known when the recording has ended. The
+ * row has none until then.
+ */
+static void skip_payload(struct dat *d, struct spur_event *row)
+{
+	struct uftrace_feed *const uf = d->uf;
+	const uint64_t at = uf->off;
+
+	uf->off = next_plausible(d, at + RECORD);
+	if (uf->off - at <= RECORD + MAX_PAYLOAD)
+		row->len = (uint32_t)(uf->off - at);
+	if (!uf->blind)
+		diag_add(&d->f->diag, DIAG_NOTE, "uftrace/follow-args", dat_name(d), at, 0,
+			 "records with arguments: their arguments are shown when the recording is "
+			 "opened after its end");
+	uf->blind = true;
+}
+
 /* A function record with a payload: the row's length and the step to the next record. */
 static void read_payload(struct dat *d, struct spur_event *row)
 {
 	const struct event_class *c = trace_class(d->u->t, row->cls);
 	const struct plan *plan = class_plan(c, row->kind != SPUR_BEGIN);
-	uint64_t at = d->uf->off, len = payload_length(d, plan);
+	uint64_t at = d->uf->off, len;
 
+	if (d->u->follow && !d->u->d.info.have) {
+		skip_payload(d, row);
+		return;
+	}
+	len = payload_length(d, plan);
 	if (len == UINT64_MAX || !payload_ends(d, at + RECORD + len)) {
 		resync(d, at + RECORD, at, "uftrace/unknown-payload",
 		       "payload: expected argument specs for the function at 0x%llx that fit it, "
@@ -543,7 +572,7 @@ static bool have_record(struct dat *d)
 		return false;
 	}
 	while (d->src->size - d->uf->off < RECORD) {
-		if (d->b->count && !d->src->eof)
+		if (d->uf->grows || (d->b->count && !d->src->eof))
 			return false;
 		if (!source_more(d->src)) {
 			finish(d);
@@ -623,6 +652,9 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 
 	/* It may have to wait for what is after it: what came before is handed out first. */
 	if (d->b->count && !d->src->eof && d->src->size - uf->off < RECORD + MAX_PAYLOAD)
+		return false;
+	/* SPEC uftrace/follow-torn: so it does in a file of which more may be written right now. */
+	if (uf->grows && !uf->settled && d->src->size - uf->off < ODD_ROOM)
 		return false;
 	if ((w & MAGIC_MASK) != MAGIC_BITS) {
 		resync(d, uf->off, uf->off, "uftrace/bad-magic",
@@ -857,69 +889,6 @@ static bool read_calls(struct dat *d)
 	room = d->b->cap - d->b->count;
 	room = sparse && room > BLOCK_BETWEEN ? BLOCK_BETWEEN : room;
 	return read_run(d, stop, fit < room ? fit : room);
-}
-
-bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
-{
-	const struct source_options so = { .read_size = u->t->options.read_size,
-					   .max_unpacked = u->t->options.max_unpacked,
-					   .over = &u->t->over_limit,
-					   .stop = u->t->options.stop };
-	struct spur_error err = { 0 };
-	struct out path;
-	bool ok;
-
-	if (file->state != FILE_CLOSED)
-		return file->state != FILE_FAILED;
-	out_to_memory(&path);
-	out_printf(&path, "%s/%s", u->dir, uftrace_file_name(u, file).p);
-	out_char(&path, '\0');
-	ok = !path.error && source_open(&file->source, path.buf, &so, &err) != SPUR_FAIL;
-	out_free(&path);
-	file->state = ok ? FILE_SOURCE : FILE_FAILED;
-	if (!ok)
-		diag_add(diag, DIAG_DAMAGE, "uftrace/unreadable", uftrace_file_name(u, file).p,
-			 DIAG_NO_OFF, 0, "%s", err.message);
-	return ok;
-}
-
-/* Copies the bytes of a small file into the arena. Keeps its source if out of memory. */
-static void copy_small(struct uftrace *u, struct uftrace_file *file)
-{
-	struct source *const s = file->source;
-	char *copy;
-
-	pthread_mutex_lock(&u->t->lock);
-	copy = arena_chars(&u->t->parked, s->size);
-	pthread_mutex_unlock(&u->t->lock);
-	if (!copy)
-		return;
-	memcpy(copy, s->data, s->size);
-	file->size = (uint32_t)s->size;
-	file->bytes = (const uint8_t *)copy;
-	file->state = FILE_COPIED;
-	source_close(s);
-}
-
-bool uftrace_open_dat(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
-{
-	const uint8_t *data;
-	uint64_t size;
-
-	if (file->state != FILE_CLOSED)
-		return file->state != FILE_FAILED;
-	if (!uftrace_open_file(u, file, diag))
-		return false;
-	data = file->source->data;
-	size = file->source->size;
-	if (file->source->copy) {
-		copy_small(u, file);
-	} else if (size <= UINT32_MAX && source_keep_map(file->source)) {
-		file->bytes = data;
-		file->size = (uint32_t)size;
-		file->state = FILE_MAPPED;
-	}
-	return true;
 }
 
 /*

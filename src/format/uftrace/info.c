@@ -7,7 +7,6 @@
 #include "base/cursor.h"
 #include "format/uftrace/reader.h"
 
-
 static const char magic[8] = "Ftrace!";
 
 /* Lines `PREFIX:KEY=VALUE` and `PREFIX:VALUE`, and where their value goes. */
@@ -143,8 +142,9 @@ void uftrace_read_info(struct uftrace *u)
 	u->guess_order = true;
 	i->auto_args = true; /* a payload has to be that of some specs */
 	if (!uftrace_slurp(u, "info", &file)) {
-		uftrace_say(u, DIAG_NOTE, "uftrace/no-info", "info", DIAG_NO_OFF,
-			    "missing (recording was cut short?): byte order is guessed");
+		if (!u->t->options.follow || u->t->source)
+			uftrace_say(u, DIAG_NOTE, "uftrace/no-info", "info", DIAG_NO_OFF,
+				    "missing (recording was cut short?): byte order is guessed");
 		i->arch = text_of("x86_64");
 		return;
 	}
@@ -171,12 +171,12 @@ void uftrace_read_info(struct uftrace *u)
 static const char *signal_name(unsigned number)
 {
 	static const char *const names[] = {
-		[1] = "SIGHUP",	   [2] = "SIGINT",   [3] = "SIGQUIT",	 [4] = "SIGILL",
-		[5] = "SIGTRAP",   [6] = "SIGABRT",  [7] = "SIGBUS",	 [8] = "SIGFPE",
-		[9] = "SIGKILL",   [10] = "SIGUSR1", [11] = "SIGSEGV",	 [12] = "SIGUSR2",
-		[13] = "SIGPIPE",  [14] = "SIGALRM", [15] = "SIGTERM",	 [16] = "SIGSTKFLT",
-		[24] = "SIGXCPU",  [25] = "SIGXFSZ", [26] = "SIGVTALRM", [27] = "SIGPROF",
-		[29] = "SIGIO",	   [30] = "SIGPWR",  [31] = "SIGSYS",
+		[1] = "SIGHUP",	  [2] = "SIGINT",   [3] = "SIGQUIT",	[4] = "SIGILL",
+		[5] = "SIGTRAP",  [6] = "SIGABRT",  [7] = "SIGBUS",	[8] = "SIGFPE",
+		[9] = "SIGKILL",  [10] = "SIGUSR1", [11] = "SIGSEGV",	[12] = "SIGUSR2",
+		[13] = "SIGPIPE", [14] = "SIGALRM", [15] = "SIGTERM",	[16] = "SIGSTKFLT",
+		[24] = "SIGXCPU", [25] = "SIGXFSZ", [26] = "SIGVTALRM", [27] = "SIGPROF",
+		[29] = "SIGIO",	  [30] = "SIGPWR",  [31] = "SIGSYS",
 	};
 
 	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;

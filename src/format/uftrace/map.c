@@ -166,6 +166,9 @@ static bool add_dlopens(struct uftrace *u, const struct map64 *by_sid)
 
 		if (l.kind != UFTRACE_LINE_DLOP)
 			continue;
+		/* The session of a recording that grows may have its line later. */
+		if (u->follow && (!s || !same_text(s->sid, l.sid)))
+			continue;
 		if (!s || !same_text(s->sid, l.sid)) {
 			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-task-line", "task.txt",
 				    DIAG_NO_OFF,
@@ -190,7 +193,18 @@ static int by_time(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-bool uftrace_read_maps(struct uftrace *u)
+/* Takes over the map of a session that was known. */
+static void take_map(struct uftrace_session *s, struct uftrace_session *old)
+{
+	assert(same_text(s->sid, old->sid));
+	s->maps = old->maps;
+	s->nmaps = old->nmaps;
+	s->kernel_base = old->kernel_base;
+	old->maps = NULL;
+	old->nmaps = 0;
+}
+
+bool uftrace_read_maps(struct uftrace *u, struct uftrace_data *old)
 {
 	struct uftrace_data *d = &u->d;
 	struct map64 by_sid = { 0 };
@@ -208,6 +222,9 @@ bool uftrace_read_maps(struct uftrace *u)
 			s->nmaps = twin->nmaps;
 			s->kernel_base = twin->kernel_base;
 			s->shared_maps = true;
+		} else if (ok && old && i < old->nsessions) {
+			slot->value = i;
+			take_map(s, &old->sessions[i]);
 		} else if (ok) {
 			slot->value = i;
 			ok = read_map(u, s);

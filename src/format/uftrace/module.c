@@ -329,7 +329,7 @@ static bool read_symbols(struct uftrace *u, struct uftrace_module *m, struct tex
 			continue;
 		if (!parse_sym(line, &addr, &size, &type, &sym)) {
 			if (!m->numbered || text_find(line, '#') < 0)
-				uftrace_say(
+				uftrace_say_locked(
 					u, DIAG_DAMAGE, "uftrace/bad-sym-line", name,
 					(uint64_t)(line.p - start),
 					"line: expected ADDRESS [SIZE] TYPE NAME, found \"%.*s\"",
@@ -457,10 +457,10 @@ static void load_debug(struct uftrace *u, struct uftrace_module *m)
 		if (line.len && line.p[0] == '#')
 			read_names(m, line);
 		else if (line.len && !read_debug_line(u, m, line))
-			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-dbg-line", f.name,
-				    (uint64_t)(line.p - start),
-				    "line: expected E:, F:, L:, A: or R:, found \"%.*s\"",
-				    (int)(line.len < 60 ? line.len : 60), line.p);
+			uftrace_say_locked(u, DIAG_DAMAGE, "uftrace/bad-dbg-line", f.name,
+					   (uint64_t)(line.p - start),
+					   "line: expected E:, F:, L:, A: or R:, found \"%.*s\"",
+					   (int)(line.len < 60 ? line.len : 60), line.p);
 	if (m->ndebug)
 		qsort(m->debug, m->ndebug, sizeof(*m->debug), debug_by_addr);
 	mark_conflicts(m);
@@ -476,14 +476,16 @@ static void load_elf(struct uftrace *u, struct uftrace_module *m)
 
 	if (!path ||
 	    elf_symbols(&m->syms, path, u->t->options.symbol_dirs, &facts, &err) == SPUR_FAIL) {
-		uftrace_say(u, DIAG_NOTE, "uftrace/no-symbols", path ? path : "", DIAG_NO_OFF,
-			    "neither a .sym nor a readable binary: its functions have no names");
+		uftrace_say_locked(
+			u, DIAG_NOTE, "uftrace/no-symbols", path ? path : "", DIAG_NO_OFF,
+			"neither a .sym nor a readable binary: its functions have no names");
 		return;
 	}
 	if (id.len && facts.build_id[0] && !text_is(id, facts.build_id)) {
-		uftrace_say(u, DIAG_NOTE, "uftrace/no-symbols", path, DIAG_NO_OFF,
-			    "build-id: expected %.*s, found %s: not the file that was traced",
-			    (int)id.len, id.p, facts.build_id);
+		uftrace_say_locked(
+			u, DIAG_NOTE, "uftrace/no-symbols", path, DIAG_NO_OFF,
+			"build-id: expected %.*s, found %s: not the file that was traced",
+			(int)id.len, id.p, facts.build_id);
 		symtab_free(&m->syms);
 		symtab_init(&m->syms);
 	} else if (!id.len && (path = arena_strdup(&u->t->arena, facts.build_id,
@@ -524,8 +526,8 @@ static void load_kallsyms(struct uftrace *u, struct uftrace_module *m)
 	struct text file;
 
 	if (!uftrace_slurp(u, "kallsyms", &file))
-		uftrace_say(u, DIAG_NOTE, "uftrace/no-symbols", "kallsyms", DIAG_NO_OFF,
-			    "missing: kernel functions have no names");
+		uftrace_say_locked(u, DIAG_NOTE, "uftrace/no-symbols", "kallsyms", DIAG_NO_OFF,
+				   "missing: kernel functions have no names");
 	else if (!kallsyms_parse(&m->syms, file, "kallsyms", &u->t->diag))
 		u->t->diag.overflow = true;
 }

@@ -68,6 +68,7 @@ enum uftrace_file_state {
 	FILE_SOURCE, /* by `source` */
 	FILE_MAPPED, /* at `bytes`: a TID.dat that is mapped as a whole */
 	FILE_COPIED, /* at `bytes`, in the trace's arena: a small TID.dat */
+	FILE_GROWING, /* by `source`, which is not waited for: see follow.c */
 };
 
 /*
@@ -148,6 +149,9 @@ struct uftrace_feed {
 	bool sought : 1; /* seeking to the start of the wanted time range was tried */
 	bool held : 1; /* its next record is at or after the bound: a side row comes first */
 	bool is_extern : 1;
+	bool grows : 1; /* more records may come: the file is followed */
+	bool settled : 1; /* of such a file: nothing has come since the last look */
+	bool blind : 1; /* payloads were skipped, which was told */
 };
 
 /* String ids of the names that arguments and fields have. */
@@ -182,6 +186,9 @@ struct uftrace {
 	struct source **slurped; /* small files */
 	size_t nslurped, slurped_cap;
 	struct source *borrowed; /* the trace's own source: not closed here */
+	struct uftrace_follow *follow; /* NULL: the data does not grow */
+	struct diag_log *log; /* of what is found in small files */
+	size_t lines_told; /* bytes of task.txt whose damage was told */
 	struct uftrace_names names;
 	struct record_layout layouts[LAYOUTS]; /* of ENTRY, EXIT, and both with payload */
 	uint32_t extern_feed; /* the feed of extern.dat; SPUR_NONE: no such file */
@@ -253,6 +260,10 @@ static inline struct source *uftrace_file_source(const struct uftrace_file *f, s
 		return NULL;
 	if (f->state == FILE_SOURCE)
 		return f->source;
+	if (f->state == FILE_GROWING) {
+		*view = source_view(f->source->data, f->source->size);
+		return view;
+	}
 	*view = source_view(f->bytes, f->size);
 	view->paged = f->state == FILE_MAPPED;
 	return view;
@@ -279,8 +290,11 @@ static inline bool same_text(struct text a, struct text b)
  * it is missing.
  */
 bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out);
-/* Adds a diagnostic about a small file, found while opening. */
+/* Adds a diagnostic about a small file. */
 #define uftrace_say(u, level, code, file, off, ...) \
+	diag_add((u)->log, level, code, file, off, 0, __VA_ARGS__)
+/* The same for what may be found while rows are read. Called with t->lock held. */
+#define uftrace_say_locked(u, level, code, file, off, ...) \
 	diag_add(&(u)->t->diag, level, code, file, off, 0, __VA_ARGS__)
 
 void uftrace_intern_names(struct uftrace *u);
@@ -291,8 +305,55 @@ void uftrace_read_info(struct uftrace *u);
  */
 enum { UFTRACE_EXIT_TEXT = 80 };
 struct text uftrace_exit_text(struct text status, char buf[UFTRACE_EXIT_TEXT]);
+/* Adds what `info` says of the recording to the trace's info. Returns false if out of memory. */
+bool uftrace_add_info(struct uftrace *u);
+void uftrace_set_clock(struct uftrace *u);
 void uftrace_read_tasks(struct uftrace *u);
-bool uftrace_read_maps(struct uftrace *u);
+/*
+ * Reads the lines of task.txt, `whole`, in place of those that were read, of which they are a
+ * continuation. What points to sessions and tasks is invalid then. Returns false if out of memory.
+ */
+bool uftrace_renew_tasks(struct uftrace *u, struct text whole);
+void uftrace_free_tasks(struct uftrace_data *d);
+/*
+ * Reads the maps of the sessions. `old`: of those before, which may be fewer, maps are taken over;
+ * NULL: this is the first reading. Returns false if out of memory.
+ */
+bool uftrace_read_maps(struct uftrace *u, struct uftrace_data *old);
+bool uftrace_read_events(struct uftrace *u);
+
+/* Ids of tasks. Free with mem_table_free(). */
+struct uftrace_tids {
+	int64_t *tids;
+	size_t count, cap;
+};
+
+bool uftrace_add_tid(struct uftrace_tids *l, int64_t tid);
+/* Returns true if the name is that of a TID.dat, packed or not, and sets the id. */
+bool uftrace_dat_tid(const char *name, int64_t *tid);
+/* Lists the tasks that have a file, in ascending order. Returns false if out of memory. */
+bool uftrace_list_dats(const char *dir, struct uftrace_tids *l);
+/* Reports tasks that `info` names and that have no file. */
+void uftrace_name_missing(struct uftrace *u, const struct uftrace_tids *have);
+/*
+ * Add the track of a thread, and of its process if `by_pid` does not have it, or one of no task.
+ * Return SPUR_NONE if out of memory.
+ */
+uint32_t uftrace_thread_track(struct uftrace *u, struct map64 *by_pid, int64_t tid);
+uint32_t uftrace_other_track(struct uftrace *u, const char *name);
+
+/* Directories that are being written (follow.c). */
+/* Opens the directory as one feed, and waits for its first task. */
+enum spur_status uftrace_follow_open(struct uftrace *u, struct spur_error *err);
+/* struct spur_format.next */
+enum spur_status uftrace_follow_next(struct uftrace_follow *f, struct batch *b);
+void uftrace_follow_close(struct uftrace_follow *f);
+/*
+ * While locked, sessions and sources do not change. A thread may lock it twice, but not with
+ * t->lock held. `f` may be NULL.
+ */
+void uftrace_follow_lock(struct uftrace_follow *f);
+void uftrace_follow_unlock(struct uftrace_follow *f);
 bool uftrace_read_specs(struct uftrace *u);
 
 /*
@@ -454,7 +515,11 @@ enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftr
 bool uftrace_extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
 			struct spur_event *row);
 /* Returns true if rows of the stream come from per-CPU files or extern.dat. */
-bool uftrace_is_side(const struct uftrace *u, uint32_t stream);
+static inline bool uftrace_is_side(const struct uftrace *u, uint32_t stream)
+{
+	return u->files[stream].cpu != SPUR_NO_CPU;
+}
+
 enum spur_status uftrace_side_args(struct uftrace *u, const struct spur_event *ev,
 				   struct spur_args *args);
 enum spur_status uftrace_side_fields(struct uftrace *u, const struct spur_event *ev,

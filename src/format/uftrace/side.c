@@ -205,11 +205,6 @@ enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftr
 	return SPUR_OK;
 }
 
-bool uftrace_is_side(const struct uftrace *u, uint32_t stream)
-{
-	return u->files[stream].cpu != SPUR_NO_CPU;
-}
-
 static bool is_perf(const struct uftrace *u, const struct spur_event *ev)
 {
 	return text_starts(uftrace_file_name(u, &u->files[ev->stream]), "perf-");

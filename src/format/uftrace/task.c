@@ -236,12 +236,13 @@ static void read_text(struct uftrace *u, struct text file)
 	bool valid;
 
 	while (next_text(&file, &line, &l, &valid))
-		if (!valid || !add_line(&u->d, &l))
+		if ((!valid || !add_line(&u->d, &l)) && (size_t)(line.p - start) >= u->lines_told)
 			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-task-line", "task.txt",
 				    (uint64_t)(line.p - start),
 				    "line: expected SESS, TASK, FORK or DLOP with its fields, "
 				    "found \"%.*s\"",
 				    (int)(line.len < 60 ? line.len : 60), line.p);
+	u->lines_told = (size_t)(file.p - start);
 }
 
 static void read_binary(struct uftrace *u, struct uftrace_lines lines)
@@ -261,12 +262,16 @@ static void read_binary(struct uftrace *u, struct uftrace_lines lines)
 			 found.len, found.mark, found.left);
 }
 
-static void read_lines(struct uftrace *u)
+/* `whole`: the lines; NULL: they are in a file. */
+static void read_lines(struct uftrace *u, const struct text *whole)
 {
 	struct uftrace_data *d = &u->d;
 	struct text file;
 
-	if (uftrace_slurp(u, "task.txt", &file)) {
+	if (whole) {
+		d->lines.rest = *whole;
+		read_text(u, *whole);
+	} else if (uftrace_slurp(u, "task.txt", &file)) {
 		d->lines.rest = file;
 		read_text(u, file);
 	} else if (uftrace_slurp(u, "task", &file)) {
@@ -420,7 +425,8 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-void uftrace_read_tasks(struct uftrace *u)
+/* Makes sessions and tasks of the lines. Returns false if out of memory. */
+static bool read_tasks(struct uftrace *u, const struct text *whole)
 {
 	struct uftrace_data *d = &u->d;
 	struct task_index ix = { 0 };
@@ -428,7 +434,7 @@ void uftrace_read_tasks(struct uftrace *u)
 	struct uftrace_line l;
 	bool ok;
 
-	read_lines(u);
+	read_lines(u, whole);
 	ok = index_sessions(d, &ix);
 	lines = d->lines;
 	while (ok && uftrace_next_line(&lines, &l))
@@ -440,6 +446,50 @@ void uftrace_read_tasks(struct uftrace *u)
 	mem_free(ix.sessions);
 	if (d->ntasks)
 		qsort(d->tasks, d->ntasks, sizeof(*d->tasks), by_tid);
+	return ok;
+}
+
+void uftrace_read_tasks(struct uftrace *u)
+{
+	read_tasks(u, NULL);
+}
+
+void uftrace_free_tasks(struct uftrace_data *d)
+{
+	for (size_t i = 0; i < d->nsessions; i++) {
+		struct uftrace_session *const s = &d->sessions[i];
+
+		if (!s->shared_maps) {
+			mem_free(s->maps);
+			mem_free(s->dlopens);
+		}
+	}
+	for (size_t i = 0; i < d->ntasks; i++)
+		if (d->tasks[i].refs_cap)
+			mem_free(d->tasks[i].refs);
+	mem_free(d->sessions);
+	mem_table_free(d->tasks, d->tasks_cap, sizeof(*d->tasks));
+	d->sessions = NULL;
+	d->tasks = NULL;
+	d->nsessions = d->sessions_cap = d->ntasks = d->tasks_cap = 0;
+}
+
+bool uftrace_renew_tasks(struct uftrace *u, struct text whole)
+{
+	struct uftrace_data *const d = &u->d;
+	struct uftrace_data old = *d;
+	bool ok;
+
+	d->sessions = NULL;
+	d->tasks = NULL;
+	d->nsessions = d->sessions_cap = d->ntasks = d->tasks_cap = 0;
+	d->nlines = d->ndlopens = 0;
+	ok = read_tasks(u, &whole);
+	/* Lines are only added, so the sessions that were known are the first ones. */
+	assert(!ok || old.nsessions <= d->nsessions);
+	ok = ok && uftrace_read_maps(u, &old);
+	uftrace_free_tasks(&old);
+	return ok;
 }
 
 const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t tid)

@@ -1,6 +1,8 @@
 /* FDR mode: the records of a buffer that are not ordinary, and what is damaged. */
 #include "format/xray/fdr.h"
 
+#include <assert.h>
+
 enum { LONG_RUN = 32 }; /* records by which places are compared */
 
 static const char *const meta_names[META_KINDS] = {
@@ -60,33 +62,43 @@ static uint64_t class_words(const struct xray *x, uint32_t cls)
 	return row_pair(trace_class(x->t, cls)->name, cls);
 }
 
+/* Ticks of the first call or event of a buffer, at `p`, if its head tells `base`; 0: no record. */
+static uint64_t first_record_ticks(const struct fdr *r, const uint8_t *p, uint64_t base)
+{
+	const uint64_t own = load64(p + XRAY_EVENT_AT_TICKS, r->x->swap);
+	const int32_t delta = (int32_t)own;
+
+	if (xray_meta(r->x, p) < 0)
+		return xray_call_kind(r->x, p) < CALL_KINDS && xray_call_id(r->x, p) ? base : 0;
+	if (r->x->version < 5)
+		return own < base ? own : base;
+	return delta < 0 ? base + (uint64_t)(int64_t)delta : base;
+}
+
 /*
- * SPEC xray/book-time: those before a thread's first row get its time. Walks the first records of
- * the buffer. Returns 0 if they do not tell.
+ * SPEC xray/book-time: those before a thread's first row get its time. Walks the records of the
+ * buffer up to its first call or event. Returns 0 if they do not tell.
  */
 static uint64_t first_ticks(const struct fdr *r)
 {
 	const struct xray_buffer *b = &r->xf->buffer;
 	uint64_t tsc = b->flags & BUFFER_NO_WALL ? 0 : xray_tsc_at(r->x, b->wall), off = b->off;
-	bool based = false;
 
 	for (; b->end - off >= XRAY_METADATA; off += XRAY_METADATA) {
 		const uint8_t *p = xray_at(r->x, off);
 		const int kind = xray_meta(r->x, p);
 
 		if (kind == META_NEW_CPU || kind == META_TSC_WRAP) {
-			tsc = load64(
+			const uint64_t found = load64(
 				p + (kind == META_NEW_CPU ? XRAY_CPU_AT_TICKS : XRAY_META_AT_DATA),
 				r->x->swap);
-			based = true;
-		} else if (kind == META_CUSTOM || kind == META_TYPED) {
-			const uint64_t own = load64(p + XRAY_EVENT_AT_TICKS, r->x->swap);
-			const int32_t delta = (int32_t)own;
 
-			if (r->x->version < 5)
-				return based && own < tsc ? own : tsc;
-			return delta < 0 ? tsc + (uint64_t)(int64_t)delta : tsc;
-		} else if (kind != META_NEW_BUFFER && kind != META_WALL_TIME && kind != META_PID) {
+			/* SPEC xray/bad-ticks */
+			if (found <= r->xf->tsc_end)
+				tsc = found;
+		} else if (kind < 0 || kind == META_CUSTOM ||
+			   (kind == META_TYPED && r->x->version > 2)) {
+			tsc = first_record_ticks(r, p, tsc);
 			break;
 		}
 	}
@@ -99,9 +111,12 @@ static void put_native(struct fdr *r, uint64_t off, enum xray_class what, uint32
 	struct row_words words = xray_row_words(r, len);
 	uint64_t high = r->th ? r->th->high : 0;
 
-	if (!high && !r->x->stored)
-		high = first_ticks(r);
-
+	if (!high && !r->x->stored) {
+		if (!r->xf->first_known)
+			r->xf->first_ticks = first_ticks(r);
+		r->xf->first_known = true;
+		high = r->xf->first_ticks;
+	}
 	words.name_cls = class_words(r->x, r->x->own[what]);
 	words.rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, r->th ? r->th->cpu : SPUR_NO_CPU, 0);
 	row_store(&r->b->rows[r->b->count++], (uint64_t)ticks_ns(&r->xf->ticks, high), 0, off,
@@ -219,6 +234,24 @@ static void read_torn(struct fdr *r)
 		diag_add(&r->f->diag, DIAG_DAMAGE, "xray/torn-record", r->x->file, xf->pos, left,
 			 "record: expected to end within its buffer, found %llu bytes",
 			 (unsigned long long)left);
+	if (xf->nheld) {
+		xf->pos = xf->buffer.end;
+		xf->draining = true;
+	} else {
+		close_buffer(r);
+	}
+}
+
+/* Events that waited when the buffer ended inside a record are older than the next buffer. */
+static void drain_held(struct fdr *r)
+{
+	struct xray_feed *xf = r->xf;
+
+	assert(xf->nheld && xf->pos == xf->buffer.end);
+	emit_held(r);
+	if (xf->nheld)
+		return;
+	xf->draining = false;
 	close_buffer(r);
 }
 
@@ -326,6 +359,7 @@ bool xray_open_buffer(struct fdr *r)
 		return false;
 	}
 	xf->tsc_end = find_tsc_end(r);
+	xf->first_known = false;
 	if (x->bookkeeping && (b->flags & BUFFER_EXTENTS))
 		put_native(r, b->off - XRAY_METADATA, XRAY_CLASS_META + META_EXTENTS,
 			   XRAY_METADATA);
@@ -585,7 +619,8 @@ static void put_event(struct fdr *r, const uint8_t *p, uint64_t name_cls, uint32
 	struct row_words words = xray_row_words(r, len);
 	struct spur_event row;
 
-	if (r->x->version > 4 || r->x->stored || tsc <= before) {
+	/* Events that wait already may be older. */
+	if (r->x->version > 4 || r->x->stored || (tsc <= before && !r->xf->nheld)) {
 		put_row(r, tsc, 0, name_cls, rest, len)->nargs = nargs;
 		return;
 	}
@@ -785,6 +820,10 @@ void xray_read_other(struct fdr *r)
 	const uint8_t *p = xray_at(r->x, r->xf->pos);
 	int kind;
 
+	if (r->xf->draining) {
+		drain_held(r);
+		return;
+	}
 	if (r->xf->nheld && held_is_due(r, p, left)) {
 		emit_held(r);
 		return;

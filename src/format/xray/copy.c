@@ -514,6 +514,7 @@ static void copy_buffer(struct xray_copy_run *r, size_t i)
 	} else {
 		xray_copy_anew(r, i);
 	}
+	source_passed(x->src, from, b->end);
 }
 
 /* The buffer of x->list at an offset, or one past the last if the list does not have it. */
@@ -585,6 +586,14 @@ static void copy_kept(struct xray_copy_run *r)
 	r->failed |= trace_short_of_memory(x->t);
 }
 
+static void losses_add(struct xray_copy_run *r, const struct diag_log *log)
+{
+	r->copy->damaged |= diag_count(log, DIAG_DAMAGE) != 0;
+	for (size_t i = 0; i < diag_groups(log); i++)
+		if (diag_at(log, i)->level == DIAG_DAMAGE)
+			r->copy->bytes_lost += diag_at(log, i)->bytes_lost;
+}
+
 /*
  * All buffers as they stand in the file, and what is lost between them; or only the latter, and
  * what is repeated, if buffers are written in another order.
@@ -600,6 +609,8 @@ static void copy_as_stored(struct xray_copy_run *r, bool writes)
 	       xray_scan_next(r->x, &scan, &diag, &b)) {
 		const size_t i = b.thread == SPUR_NONE ? r->x->list.count : buffer_find(r, b.off);
 
+		/* Its head was looked at. */
+		source_passed(r->x->src, b.off, b.off + 1);
 		if (i < r->x->list.count) {
 			if (writes)
 				copy_buffer(r, i);
@@ -609,9 +620,7 @@ static void copy_as_stored(struct xray_copy_run *r, bool writes)
 			r->repeated += !r->part->kept && b.thread != SPUR_NONE;
 		}
 	}
-	for (size_t i = 0; i < diag_groups(&diag); i++)
-		if (diag_at(&diag, i)->level == DIAG_DAMAGE)
-			r->copy->bytes_lost += diag_at(&diag, i)->bytes_lost;
+	losses_add(r, &diag);
 	r->failed |= trace_short_of_memory(r->x->t);
 	diag_free(&diag);
 }
@@ -677,9 +686,8 @@ static void copy_fdr(struct xray_copy_run *r)
 		copy_as_stored(r, !sorted);
 	if (sorted)
 		copy_sorted(r);
-	for (size_t i = 0; i < diag_groups(diag) && !r->part->kept; i++)
-		if (diag_at(diag, i)->level == DIAG_DAMAGE)
-			r->copy->bytes_lost += diag_at(diag, i)->bytes_lost;
+	if (!r->part->kept)
+		losses_add(r, diag);
 }
 
 /* --- the log --- */
@@ -737,6 +745,8 @@ static void copy_notes(const struct xray_copy_run *r)
 	     "estimated times were too late for a log and were changed");
 	note(c, r->repeated, "buffer or record that repeats others was left out",
 	     "buffers or records that repeat others were left out");
+	note(c, r->strays, "argument without its call was left out",
+	     "arguments without their calls were left out");
 	note(c, r->mended, "event or buffer whose size was wrong was mended",
 	     "events or buffers whose sizes were wrong were mended");
 }

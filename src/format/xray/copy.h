@@ -46,6 +46,7 @@ struct xray_copy_run {
 	bool failed; /* out of memory */
 	/* What was done: */
 	uint64_t anew, repeated, mended;
+	uint64_t strays; /* arguments without their call, left out */
 	uint64_t moved; /* rows whose estimated times are later than a reader takes */
 };
 

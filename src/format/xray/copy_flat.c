@@ -116,8 +116,10 @@ static void basic_record(struct basic_copy *b, uint64_t off)
 				      ? load32(xray_at(x, off) + XRAY_BASIC_AT_FUNCTION, x->swap)
 				      : 0;
 	}
-	if (stray && !b->r->part->kept)
+	if (stray && !b->r->part->kept) {
 		b->r->copy->bytes_lost += XRAY_RECORD;
+		b->r->strays++;
+	}
 	if (!b->keeps || stray || b->r->shift)
 		flush(b, off, off + XRAY_RECORD);
 	if (!b->keeps || stray)
@@ -237,8 +239,10 @@ static void copy_block(struct xray_copy_run *r, const struct xray_buffer *b)
 	const uint64_t size = block_walk(r, b, NULL, &lost);
 	uint8_t head[XRAY_BLOCK];
 
-	if (!r->part->kept)
+	if (!r->part->kept) {
 		r->copy->bytes_lost += lost;
+		r->copy->damaged |= (b->flags & BUFFER_CUT) != 0;
+	}
 	if (!size && (r->part->kept || lost))
 		return;
 	memcpy(head, xray_at(r->x, b->off - XRAY_BLOCK), sizeof(head));

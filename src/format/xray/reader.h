@@ -183,7 +183,10 @@ struct xray_feed {
 	bool open; /* buffer and pos are of a buffer being read */
 	bool head; /* still among its first records */
 	bool first; /* no function record yet */
+	bool first_known; /* first_ticks was looked for */
 	bool ended;
+	/* The buffer ended inside a record: what waits in held[], one row or more, still comes. */
+	bool draining;
 	bool sought; /* xray_feed_seek() has looked, or must not: a cursor goes to places */
 	uint8_t seen; /* bits of enum xray_meta: records of the head (Pid: that of CallArgument) */
 	uint8_t payloads; /* enum xray_payloads */
@@ -194,6 +197,7 @@ struct xray_feed {
 	uint64_t base_before; /* ticks at the end of the thread's buffer before */
 	uint64_t cpu_tsc; /* of its first NewCPUId */
 	uint64_t tsc_end; /* later ticks than any in it */
+	uint64_t first_ticks; /* of its first call or event, where it is `first_known` */
 	uint64_t run_left; /* basic: records of the run */
 	/* Basic: records after it that are arguments, each a bookkeeping row. */
 	uint32_t args_left;

@@ -622,6 +622,20 @@ struct walk {
 	uint32_t max_id;
 };
 
+/* Returns true if the bytes up to `end`, fewer than a record, may be the begin of one. */
+static bool may_be_cut(const struct xray *x, uint64_t off, uint64_t end)
+{
+	const uint8_t *p = xray_at(x, off);
+	const int kind = xray_meta(x, p);
+	const uint64_t left = end - off;
+
+	if (kind < 0)
+		return left < sizeof(uint32_t) ||
+		       (left < XRAY_FUNCTION && xray_call_kind(x, p) < CALL_KINDS &&
+			xray_call_id(x, p));
+	return left < XRAY_METADATA && kind < META_KINDS;
+}
+
 static struct walk walk_records(const struct xray *x, const struct xray_buffer *b, bool intact)
 {
 	struct walk w = { .clean = true };
@@ -635,8 +649,7 @@ static struct walk walk_records(const struct xray *x, const struct xray_buffer *
 
 		if (!size &&
 		    !(kind == META_NEW_BUFFER && off == b->off && b->end - off >= XRAY_METADATA)) {
-			/* Only what is cut may be short. */
-			w.clean = b->end - off < XRAY_METADATA || is_event;
+			w.clean = is_event || may_be_cut(x, off, b->end);
 			return w;
 		}
 		if (kind < 0) {

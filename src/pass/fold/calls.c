@@ -1,7 +1,11 @@
 /*
  * The report's inner loop. BEGIN and END rows that fit the stack as it is are counted in place;
- * everything else (a new track, lost records, spans, time off the CPU, a function open on two
- * tracks) takes one step of the slow path, which is the definition of what the fast one does.
+ * everything else (a new track, lost records, time off the CPU) takes one step of the slow path,
+ * which is the definition of what the fast one does.
+ *
+ * The loop is made twice. Where a feed's tracks take turns, counters of open calls are in tables by
+ * track and class (parked.h) while both are few; else each is in the stat of its class, which
+ * changes hands when another track calls the function.
  */
 #include "pass/fold/calls.h"
 
@@ -19,8 +23,16 @@ enum { KEY_LIMIT = 1 << 28 };
 /* The track at hand in registers. */
 struct view {
 	struct fit fit;
+	struct pair_stack *stack;
 	struct call_stat *stats; /* NULL: out of memory */
 	size_t nstats;
+	/*
+	 * With calls.tables: open calls of the track by head, and heads by key. INVARIANT: both
+	 * have what belongs to keys below `nopens`, which is not above `nstats`.
+	 */
+	uint32_t *opens;
+	const uint32_t *heads;
+	size_t nopens;
 	int64_t until; /* the key's */
 	uint32_t track, key;
 };
@@ -109,6 +121,38 @@ static __attribute__((noinline)) bool stat_retrack(struct calls *w, uint32_t key
 	return true;
 }
 
+/* Notes the heads of keys up to this one. Returns false if out of memory. */
+static bool heads_note(struct calls *w, uint32_t key)
+{
+	if (key < w->nheads)
+		return true;
+	if (!mem_grow((void **)&w->heads, &w->heads_cap, (size_t)key + 1, sizeof(*w->heads),
+		      PARKED_KEYS))
+		return false;
+	for (; w->nheads <= key; w->nheads++) {
+		w->heads[w->nheads] = key_head(w, (uint32_t)w->nheads);
+		/* So a table that has room for a key has room for its head. */
+		assert(w->heads[w->nheads] <= w->nheads);
+	}
+	return true;
+}
+
+/*
+ * Returns the counter of open calls of the key's head on the track, or NULL if out of memory. Valid
+ * until the next call. The key has a stat. What has no room in a table ends w->tables.
+ */
+static uint32_t *open_at(struct calls *w, uint32_t key, uint32_t track)
+{
+	if (w->tables) {
+		if (!parked_room(&w->parked, track, key))
+			return NULL;
+		w->tables = !w->parked.full;
+	}
+	if (w->tables)
+		return heads_note(w, key) ? parked_at(&w->parked, track, w->heads[key]) : NULL;
+	return stat_retrack(w, key, track) ? &w->stats[key].open : NULL;
+}
+
 /* Adds to the durations numbered `*spread`, which is 0 before the first. */
 static bool stat_spread(struct calls *w, uint32_t *spread, uint64_t length)
 {
@@ -148,7 +192,7 @@ static bool call_end(struct calls *w, struct pair_stack *s, uint32_t track,
 		     const struct pair_frame *f, struct walk_end e)
 {
 	uint64_t length = walk_length(f, e.ts);
-	uint32_t key = (uint32_t)f->user;
+	uint32_t key = (uint32_t)f->user, *open;
 	struct call_stat *st;
 
 	walk_credit(s, f, e.ts);
@@ -156,18 +200,19 @@ static bool call_end(struct calls *w, struct pair_stack *s, uint32_t track,
 		segment_credit(s, length);
 	if ((f->flags & PAIR_MISSING) || ((f->flags & PAIR_SCHED) && w->by != CALLS_BY_FUNCTION))
 		return true;
-	if (!stat_retrack(w, key, track))
+	open = open_at(w, key, track);
+	if (!open)
 		return false;
 	st = &w->stats[key];
 	if (e.unfinished)
 		stat_unfinished(st);
-	st->open--;
+	--*open;
 	if (e.uncounted)
 		return true;
 	st->sum += length;
 	st->self += walk_self(f, length);
 	st->calls++;
-	if (st->open)
+	if (*open)
 		st->inner += length;
 	if (e.unfinished && w->ending)
 		return open_add(w, key, length);
@@ -180,6 +225,7 @@ static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_
 		       uint32_t key)
 {
 	struct pair_frame *f = walk_push(s, row);
+	uint32_t *open;
 
 	if (!f)
 		return false;
@@ -189,9 +235,10 @@ static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_
 			return true;
 	}
 	f->user = key;
-	if (!stat_room(w, key) || !stat_retrack(w, key, row->track))
+	open = stat_room(w, key) ? open_at(w, key, row->track) : NULL;
+	if (!open)
 		return false;
-	w->stats[key].open++;
+	++*open;
 	return true;
 }
 
@@ -294,8 +341,17 @@ static __attribute__((noinline)) struct view view_make(struct calls *w,
 	v.key = w->by == CALLS_BY_FUNCTION ? 0 : row_key(w, row);
 	v.until = w->key_until;
 	v.fit = fit_load(s, row);
+	v.stack = s;
 	v.stats = w->stats;
 	v.nstats = w->nstats;
+	if (w->tables && row->track < w->parked.ntables) {
+		const struct parked_table *k = &w->parked.tables[row->track];
+
+		v.opens = k->n;
+		v.heads = w->heads;
+		v.nopens = k->len < w->nheads ? k->len : w->nheads;
+		v.nopens = v.nopens < w->nstats ? v.nopens : w->nstats;
+	}
 	w->low = row->track < w->low ? row->track : w->low;
 	w->high = row->track > w->high ? row->track : w->high;
 	return v;
@@ -312,33 +368,58 @@ static inline __attribute__((always_inline)) bool view_load(struct view *v, stru
 	v->fit.begin = new.fit.begin;
 	v->fit.mask = new.fit.mask;
 	v->fit.level = new.fit.level;
+	v->stack = new.stack;
 	v->stats = new.stats;
 	v->nstats = new.nstats;
+	v->opens = new.opens;
+	v->heads = new.heads;
+	v->nopens = new.nopens;
 	v->until = new.until;
 	v->track = new.track;
 	v->key = new.key;
 	return v->stats;
 }
 
-static inline __attribute__((always_inline)) void view_store(struct calls *w, const struct view *v)
+static inline __attribute__((always_inline)) void view_store(const struct view *v)
 {
-	fit_store(w->pair.stacks[v->track], v->fit.next);
+	fit_store(v->stack, v->fit.next);
+}
+
+/*
+ * Finds the counter of open calls of the key's head; false: the slow path must. `tables`, here and
+ * below: w->tables when the rows came, as a constant. Without it, the key has a stat.
+ */
+static inline __attribute__((always_inline)) bool
+view_open(struct calls *w, const struct view *v, uint32_t key, bool tables, uint32_t **open)
+{
+	struct call_stat *const st = &v->stats[key];
+
+	if (tables) {
+		if (unlikely(key >= v->nopens))
+			return false;
+		*open = &v->opens[v->heads[key]];
+		return true;
+	}
+	if (unlikely(st->track != v->track) && !stat_retrack(w, key, v->track))
+		return false;
+	*open = &st->open;
+	return true;
 }
 
 /* Counts a BEGIN that fits; false: the slow path must. */
-static inline __attribute__((always_inline)) bool
-fast_begin(struct calls *w, struct view *v, const struct spur_event *row, bool by_function)
+static inline __attribute__((always_inline)) bool fast_begin(struct calls *w, struct view *v,
+							     const struct spur_event *row,
+							     bool by_function, bool tables)
 {
 	const uint32_t key = by_function ? row->cls : v->key;
-	struct call_stat *st;
+	uint32_t *open;
 
-	if (unlikely(!fit_has_room(&v->fit) || key >= v->nstats ||
+	if (unlikely(!fit_has_room(&v->fit) || (!tables && key >= v->nstats) ||
 		     (!by_function && row->ts >= v->until)))
 		return false;
-	st = &v->stats[key];
-	if (unlikely(st->track != v->track) && !stat_retrack(w, key, v->track))
+	if (!view_open(w, v, key, tables, &open))
 		return false;
-	st->open++;
+	++*open;
 	fit_push(&v->fit, row, key);
 	return true;
 }
@@ -350,18 +431,19 @@ fast_begin(struct calls *w, struct view *v, const struct spur_event *row, bool b
 static inline __attribute__((always_inline)) bool fast_end(struct calls *w, struct view *v,
 							   const struct spur_event *row,
 							   uint32_t *key, uint64_t *spent,
-							   bool by_function)
+							   bool by_function, bool tables)
 {
 	const struct pair_frame *f = v->fit.next - 1;
 	struct call_stat *st;
+	uint32_t *open;
 	uint64_t length;
 
 	if (unlikely(!fit_matches(&v->fit, row)))
 		return false;
 	*key = by_function ? row->cls : (uint32_t)f->user;
-	st = &v->stats[*key];
-	if (unlikely(st->track != v->track) && !stat_retrack(w, *key, v->track))
+	if (!view_open(w, v, *key, tables, &open))
 		return false;
+	st = &v->stats[*key];
 	*spent = length = walk_length(f, row->ts);
 	st->sum += length;
 	st->self += walk_self(f, length);
@@ -370,19 +452,19 @@ static inline __attribute__((always_inline)) bool fast_end(struct calls *w, stru
 		st->most = length;
 	if (unlikely(~length > st->least))
 		st->least = ~length;
-	if (unlikely(--st->open))
+	if (unlikely(--*open))
 		st->inner += length;
 	fit_pop(&v->fit, length);
 	return true;
 }
 
 /*
- * Counts a call of `key` that is over; `opened`: 1 if its frame was counted as open, else 0.
- * Returns false with nothing counted if out of memory.
+ * Counts a call that is over, inside `open` others of the function. Returns false with nothing
+ * counted if out of memory.
  */
 static inline __attribute__((always_inline)) bool fast_count(struct calls *w, struct call_stat *st,
 							     uint64_t length, uint64_t self,
-							     uint32_t opened, bool spread)
+							     uint32_t open, bool spread)
 {
 	if (spread && !stat_spread(w, &st->spread, length))
 		return false;
@@ -393,8 +475,7 @@ static inline __attribute__((always_inline)) bool fast_count(struct calls *w, st
 		st->most = length;
 	if (unlikely(~length > st->least))
 		st->least = ~length;
-	st->open -= opened;
-	if (unlikely(st->open))
+	if (unlikely(open))
 		st->inner += length;
 	return true;
 }
@@ -404,7 +485,7 @@ static inline __attribute__((always_inline)) bool fast_count(struct calls *w, st
  * if out of memory; the slow path goes on with those that are left.
  */
 static inline __attribute__((always_inline)) bool fast_due(struct calls *w, struct view *v,
-							   int64_t ts, bool spread)
+							   int64_t ts, bool spread, bool tables)
 {
 	struct pair_frame *f = v->fit.next - 1;
 
@@ -414,17 +495,18 @@ static inline __attribute__((always_inline)) bool fast_due(struct calls *w, stru
 		struct call_stat *st = &v->stats[(uint32_t)f->user];
 		const uint64_t length = walk_length(f, f->end);
 		const bool outlasts = (f[-1].flags & PAIR_SPAN) && f->end > f[-1].end;
+		uint32_t *open;
 
-		if ((unlikely(st->track != v->track) &&
-		     !stat_retrack(w, (uint32_t)f->user, v->track)) ||
-		    !fast_count(w, st, length, walk_self(f, length), 1, spread))
+		if (!view_open(w, v, (uint32_t)f->user, tables, &open) ||
+		    !fast_count(w, st, length, walk_self(f, length), *open - 1, spread))
 			return false;
+		--*open;
 		f[-1].child = (int64_t)((uint64_t)f[-1].child +
 					(outlasts ? walk_length(f, f[-1].end) : length));
 		v->fit.next = f;
 	}
-	if (w->pair.stacks[v->track]->spans.end <= ts)
-		w->pair.stacks[v->track]->spans.any = false;
+	if (v->stack->spans.end <= ts)
+		v->stack->spans.any = false;
 	return true;
 }
 
@@ -432,48 +514,48 @@ static inline __attribute__((always_inline)) bool fast_due(struct calls *w, stru
  * Counts a SPAN that lies in what is on top: at once if the track's next row (`next`; NULL: not
  * known) comes when it is over, else by a frame. Returns false if the slow path must.
  */
-static inline __attribute__((always_inline)) bool fast_span(struct calls *w, struct view *v,
-							    const struct spur_event *row,
-							    const struct spur_event *next,
-							    bool by_function, bool spread)
+static inline __attribute__((always_inline)) bool
+fast_span(struct calls *w, struct view *v, const struct spur_event *row,
+	  const struct spur_event *next, bool by_function, bool spread, bool tables)
 {
 	const uint32_t key = by_function ? row->cls : v->key;
-	struct call_stat *st;
 	struct pair_frame *f;
+	uint32_t *open;
 	int64_t end;
 
 	if (unlikely(row->dur < 0 || (row->flags & SPUR_F_DEPTH) ||
 		     v->fit.begin != row_rest(SPUR_BEGIN, 0, 0, 0) || key >= v->nstats ||
 		     (!by_function && row->ts >= v->until) ||
 		     __builtin_add_overflow(row->ts, row->dur, &end)) ||
-	    !fast_due(w, v, row->ts, spread))
+	    !fast_due(w, v, row->ts, spread, tables))
 		return false;
 	f = v->fit.next;
-	st = &v->stats[key];
 	if (unlikely(f == v->fit.limit || (f[-1].flags & PAIR_SCHED) ||
-		     ((f[-1].flags & PAIR_SPAN) && f[-1].end < end)) ||
-	    (unlikely(st->track != v->track) && !stat_retrack(w, key, v->track)))
+		     ((f[-1].flags & PAIR_SPAN) && f[-1].end < end)))
+		return false;
+	if (!view_open(w, v, key, tables, &open))
 		return false;
 	if (next && next->track == v->track && next->ts >= end) {
 		const uint64_t length = (uint64_t)row->dur;
 
-		if (!fast_count(w, st, length, length, 0, spread))
+		if (!fast_count(w, &v->stats[key], length, length, *open, spread))
 			return false;
 		f[-1].child = (int64_t)((uint64_t)f[-1].child + length);
 		return true;
 	}
-	st->open++;
-	*f = (struct pair_frame){ .ts = row->ts, .end = end, .cls = row->cls,
-				  .flags = PAIR_SPAN, .user = key };
+	++*open;
+	*f = (struct pair_frame){
+		.ts = row->ts, .end = end, .cls = row->cls, .flags = PAIR_SPAN, .user = key
+	};
 	v->fit.next++;
-	pair_span(&w->pair.stacks[v->track]->spans, row);
+	pair_span(&v->stack->spans, row);
 	return true;
 }
 
 static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 								const struct spur_event *row,
 								size_t n, bool by_function,
-								bool spread)
+								bool spread, bool tables)
 {
 	const struct spur_event *end = row + n;
 	uint64_t bits, spent = 0;
@@ -484,16 +566,16 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 		return false;
 	for (; row < end; row++) {
 		if (unlikely(row->track != v.track)) {
-			view_store(w, &v);
+			view_store(&v);
 			if (!view_load(&v, w, row))
 				return false;
 		}
 		bits = fit_bits(&v.fit, row);
 		if (bits == v.fit.begin) {
-			if (likely(fast_begin(w, &v, row, by_function)))
+			if (likely(fast_begin(w, &v, row, by_function, tables)))
 				continue;
 		} else if (likely(fit_is_end(&v.fit, bits))) {
-			if (likely(fast_end(w, &v, row, &key, &spent, by_function))) {
+			if (likely(fast_end(w, &v, row, &key, &spent, by_function, tables))) {
 				if (spread && !stat_spread(w, &w->stats[key].spread, spent))
 					return false;
 				continue;
@@ -501,15 +583,15 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 		}
 		if (row->kind == SPUR_SPAN &&
 		    likely(fast_span(w, &v, row, row + 1 < end ? row + 1 : NULL, by_function,
-				     spread)))
+				     spread, tables)))
 			continue;
 		if (!walk_takes(row) && row->kind != SPUR_SAMPLE)
 			continue;
-		view_store(w, &v);
+		view_store(&v);
 		if (!calls_step(w, row) || !view_load(&v, w, row))
 			return false;
 	}
-	view_store(w, &v);
+	view_store(&v);
 	return true;
 }
 
@@ -533,15 +615,49 @@ static bool calls_ids(struct calls *w, const struct spur_event *rows, size_t n)
 	return true;
 }
 
+/* With w->tables. */
+static __attribute__((noinline)) bool calls_take_tables(struct calls *w,
+							const struct spur_event *rows, size_t n)
+{
+	if (w->want & CALLS_SPREAD)
+		return calls_rows_by(w, rows, n, w->by == CALLS_BY_FUNCTION, true, true);
+	if (w->by == CALLS_BY_FUNCTION)
+		return calls_rows_by(w, rows, n, true, false, true);
+	return calls_rows_by(w, rows, n, false, false, true);
+}
+
 static bool calls_take(void *worker, const struct spur_event *rows, size_t n)
 {
 	struct calls *w = worker;
 
+	if (w->tables)
+		return calls_take_tables(w, rows, n);
 	if (w->want & CALLS_SPREAD)
-		return calls_rows_by(w, rows, n, w->by == CALLS_BY_FUNCTION, true);
+		return calls_rows_by(w, rows, n, w->by == CALLS_BY_FUNCTION, true, false);
 	if (w->by == CALLS_BY_FUNCTION)
-		return calls_rows_by(w, rows, n, true, false);
-	return calls_rows_by(w, rows, n, false, false);
+		return calls_rows_by(w, rows, n, true, false, false);
+	return calls_rows_by(w, rows, n, false, false, false);
+}
+
+/*
+ * Counters go from stats to tables, for as long as these have room. Returns false if out of memory.
+ */
+static bool tables_begin(struct calls *w)
+{
+	for (size_t head = 0; head < w->nholders; head++) {
+		struct call_stat *st = w->holders[head] ? &w->stats[w->holders[head] - 1] : NULL;
+
+		if (!st)
+			continue;
+		if (st->open && !parked_put(&w->parked, st->track, (uint32_t)head, st->open))
+			return false;
+		st->open = 0;
+		st->track = SPUR_NONE;
+		w->holders[head] = 0;
+	}
+	/* There may be no room for one. */
+	w->tables = !w->parked.full;
+	return true;
 }
 
 static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
@@ -559,7 +675,11 @@ static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
 	if ((w->want & CALLS_IDS) && !calls_ids(w, rows, n))
 		return false;
 	w->rows += n;
-	return ends_rows(&w->ends, rows, n) && gather_add(&w->gather, rows, n);
+	w->gather.cheap = w->tables;
+	if (!ends_rows(&w->ends, rows, n) || !gather_add(&w->gather, rows, n))
+		return false;
+	return w->tables || w->parked.full || !w->gather.turns || (w->want & CALLS_NO_TABLES) ||
+	       tables_begin(w);
 }
 
 static bool calls_feed_begin(void *worker, const struct feed *f)
@@ -569,24 +689,28 @@ static bool calls_feed_begin(void *worker, const struct feed *f)
 	w->feed_track = f ? f->track : SPUR_NONE;
 	w->gather.take = calls_take;
 	w->gather.self = w;
+	w->gather.turns = false;
+	w->tables = false;
 	w->low = UINT32_MAX;
 	w->high = 0;
 	ends_begin(&w->ends, w->trace);
 	w->ending = false;
 	w->key_track = SPUR_NONE;
-	return true;
+	return !(w->want & CALLS_TABLES) || tables_begin(w);
 }
 
 /* A frame that nothing ends was popped: its call does not count. */
 static bool call_drop(struct calls *w, uint32_t track, const struct pair_frame *f)
 {
 	const uint32_t key = (uint32_t)f->user;
+	uint32_t *open;
 
 	if ((f->flags & PAIR_MISSING) || ((f->flags & PAIR_SCHED) && w->by != CALLS_BY_FUNCTION))
 		return true;
-	if (!stat_retrack(w, key, track))
+	open = open_at(w, key, track);
+	if (!open)
 		return false;
-	w->stats[key].open--;
+	--*open;
 	stat_unfinished(&w->stats[key]);
 	return true;
 }
@@ -608,17 +732,21 @@ uint32_t calls_head(const struct calls *w, uint32_t key)
 
 bool calls_open(struct calls *w, uint32_t key, uint32_t track)
 {
-	if (!stat_room(w, key) || !stat_retrack(w, key, track))
+	uint32_t *const open = stat_room(w, key) ? open_at(w, key, track) : NULL;
+
+	if (!open)
 		return false;
-	w->stats[key].open++;
+	++*open;
 	return true;
 }
 
 bool calls_close(struct calls *w, uint32_t key, uint32_t track)
 {
-	if (!stat_retrack(w, key, track))
+	uint32_t *const open = open_at(w, key, track);
+
+	if (!open)
 		return false;
-	w->stats[key].open--;
+	--*open;
 	return true;
 }
 
@@ -662,11 +790,12 @@ static void reading_free(struct calls *w)
 	parked_free(&w->parked);
 	sink_free(w->sink);
 	mem_free(w->holders);
+	mem_free(w->heads);
 	mem_free(w->seen);
 	w->sink = NULL;
-	w->holders = NULL;
+	w->holders = w->heads = NULL;
 	w->seen = NULL;
-	w->nholders = w->nseen = 0;
+	w->nholders = w->nheads = w->heads_cap = w->nseen = 0;
 }
 
 static void sums_free(struct calls *w)

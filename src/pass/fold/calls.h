@@ -33,6 +33,9 @@ enum calls_want {
 	CALLS_EXACT = 2, /* these as exactly as can be */
 	CALLS_IDS = 4, /* rows' ids by class */
 	CALLS_ENDED = 8, /* without calls that are open when the data ends */
+	/* For tests: from the first row on, or never, as with calls.tables. */
+	CALLS_TABLES = 16,
+	CALLS_NO_TABLES = 32,
 };
 
 enum { CALLS_OFF_CPU = 0 }; /* key by function of time off the CPU: no class has the id 0 */
@@ -89,12 +92,16 @@ struct calls {
 	struct gather gather;
 	/*
 	 * Classes that tables show as one function have a head (class.h), and a key that is no
-	 * class is its own. A head has one counter of open calls per track; INVARIANT: one is in
+	 * class is its own. A head has one counter of open calls per track. INVARIANT: one is in
 	 * the stat of the key that `holders` names (key + 1, by head), all others are in `parked`,
-	 * by track and head.
+	 * by track and head. With `tables` none is in a stat, and those in `parked` are in its
+	 * tables: from where on the feed's tracks are seen to take turns until a table lacks room.
 	 */
+	bool tables;
 	uint32_t *holders;
 	size_t nholders;
+	uint32_t *heads; /* by key, for the first PARKED_KEYS at most */
+	size_t nheads, heads_cap;
 	struct parked parked;
 	uint32_t low, high; /* tracks seen */
 	uint32_t feed_track; /* of the feed; SPUR_NONE if it has none, or several are mixed */

@@ -817,7 +817,8 @@ static void note_ignored(const struct pass_env *env)
 
 static enum spur_status pretty_write(struct pretty *p, struct pass_env *env)
 {
-	static const struct pipe_render render = { pretty_stage, pretty_render };
+	static const struct pipe_render render = { .stage = pretty_stage,
+						   .render = pretty_render };
 	enum spur_status st = SPUR_FAIL;
 
 	tzset();

@@ -21,6 +21,12 @@ static enum spur_status dump_run(struct pass_env *env)
 	if (i == sizeof(formats) / sizeof(formats[0]))
 		return err_set(env->err, SPUR_ERR_USAGE,
 			       "no dump format named \"%s\" in uftrace's style", format);
+	/* These layouts go from file to file, of which more may come. */
+	if (env->trace->live && !env->trace->source && uftrace_data(env->trace))
+		return err_set(env->err, SPUR_ERR_USAGE,
+			       "%s: --style=uftrace: expected a file or a pipe to follow, found a "
+			       "directory",
+			       env->trace->path);
 	if (style_open(&s, env))
 		st = formats[i].run(env, &s);
 	else

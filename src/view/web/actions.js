@@ -71,7 +71,7 @@ export function actions(app, search, help) {
 		["Ranges", ["1"], "Details", tab("details")], ["Ranges", ["2"], "Functions of the range", tab("functions")],
 		["Ranges", ["3"], "Flame graph of the range", tab("flame")], ["Ranges", ["4"], "Longest calls of the range", tab("calls")],
 		["Ranges", ["5"], "Counters", tab("counters")], ["Ranges", ["6"], "Why the picked call took so long", tab("why")],
-		["Ranges", ["7"], "What is known of the trace, its damage and losses", tab("trace")],
+		["Ranges", ["7"], "Your notes, what is known of the trace, its damage and losses", tab("trace")],
 		["Ranges", ["`"], "Open or close the panel", () => panel.toggle()],
 		["Find", ["/", "Ctrl+f"], "Find", () => search.open()],
 		["Find", ["n"], "Find the next one", () => search.next(false)],
@@ -83,7 +83,7 @@ export function actions(app, search, help) {
 		["Tracks", ["Shift+h"], "Show hidden tracks", () => gutter.showHidden()],
 		["Tracks", ["Shift+j"], "Move the track down", () => gutter.move(1)], ["Tracks", ["Shift+k"], "Move the track up", () => gutter.move(-1)],
 		["Tracks", ["g"], "Filter tracks by name or number", () => document.getElementById("filter")?.focus()],
-		["Notes", ["m"], "Mark the picked span, or the pointer's time", () => addNote(app)],
+		["Notes", ["m"], "Mark the picked span, the range or the pointer's time, or remove the mark there", () => addNote(app)],
 		["Notes", ["Shift+m"], "Write a note at the range, the span or the time", () => rangeNote(app)],
 		["Notes", ["t"], "Measure from the pointer's time, or the left edge, to where the pointer goes; stop measuring", () => {
 			if (app.overlay.ruler) app.overlay.ruler = null;

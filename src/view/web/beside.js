@@ -158,7 +158,14 @@ export class Beside {
 			next: d.next && out(d.next) };
 	}
 
-	/** @param {Range} range @param {"module"} [by] */
+	/** @param {Lane} lane @param {number} from @param {number} to */
+	async begins(lane, from, to) {
+		if (!this.side(lane.track)) return this.a.begins(lane, from, to);
+		const { count, longest } = await this.b.begins(this.in(lane), Math.max(0, from - this.offset), Math.max(0, to - this.offset));
+		return { count, longest: longest && this.out(longest) };
+	}
+
+	/** @param {Range} range @param {import("./types.js").Pivot} [by] */
 	async sums(range, by) {
 		const [a, b] = await this.both(range, (s, r) => s.sums(r, by));
 		return [...a ?? [], ...(b ?? []).map((s) => ({ ...s, label: s.label + this.label }))];

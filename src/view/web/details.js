@@ -22,7 +22,7 @@ export async function details(app) {
 	const label = app.labels[d.span.label];
 	/** @type {[string, Node | string][]} */
 	const facts = [["begin", `${duration(d.span.ts)} (${d.time})`],
-		["duration", d.unfinished ? `${duration(d.span.dur)}, never ended` : `${duration(d.span.dur)} (${count(d.span.dur)} ns)`],
+		["duration", d.unfinished ? `${duration(d.span.dur)}, never ended` : `${duration(d.span.dur)} (${count(BigInt(d.length))} ns)`],
 		["self", duration(d.self)], ["track", trackName(track)]];
 	if (label?.module) facts.push(["module", label.module]);
 	if (label?.category) facts.push(["category", label.category]);

@@ -85,6 +85,15 @@ export function table(columns, rows, order, chosen) {
 
 /** A button that copies a command. @param {string} text */
 export function copyButton(text) {
-	return element("button", { type: "button", class: "copy", title: "Copy the command",
-		click: () => { navigator.clipboard.writeText(text); } }, "copy");
+	return element("button", { type: "button", class: "copy", title: "Copy the command", click: async (e) => {
+		const button = e.currentTarget;
+		try {
+			await navigator.clipboard.writeText(text);
+			button.textContent = "copied";
+		} catch {
+			/* The browser does not let pages do that: the user can. */
+			getSelection()?.selectAllChildren(button.previousElementSibling ?? button);
+			button.textContent = "selected";
+		}
+	} }, "copy");
 }

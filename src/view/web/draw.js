@@ -6,7 +6,7 @@
 import { alone } from "./dom.js";
 import { stateColour, STATES } from "./colours.js";
 import { drawLosses, drawStates } from "./states.js";
-import { duration } from "./time.js";
+import { duration, some } from "./time.js";
 import { CUT_LEFT, CUT_RIGHT, HAS_ARGS, INSTANT, MERGED, OFF_CPU, SUB, TILE, UNFINISHED } from "./tiles.js";
 import { LANE, SERIES, STRIP } from "./tracks.js";
 
@@ -265,6 +265,13 @@ export class Picture {
 /** The word for a state of a thread. @param {number} label */
 export function stateName(label) {
 	return STATES[label] ?? "unknown";
+}
+
+/** What the tooltip says of what begins in one pixel. @param {import("./types.js").Begins} b @param {import("./types.js").Label[]} labels */
+export function mergedText({ count: n, longest }, labels) {
+	if (!longest) return some(n, "event");
+	const text = `${alone(labels[longest.label]?.name ?? "?")} ${duration(longest.dur)}`;
+	return n > 1 ? `${some(n, "span")}, longest ${text}` : text;
 }
 
 /** What the tooltip of a rectangle says. @param {string} name @param {number} ns @param {number} flags */

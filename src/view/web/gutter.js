@@ -34,11 +34,17 @@ export class Gutter {
 			e.style.top = `${y}px`;
 			e.style.height = `${row.height}px`;
 			e.classList.toggle("current", id === this.current);
+			e.setAttribute("aria-selected", String(id === this.current));
 			this.shown.set(id, e);
 		}
 		if (keep) for (const [id, e] of old) if (!this.shown.has(id)) e.remove();
 		if (!keep) this.box.replaceChildren();
-		for (const e of this.shown.values()) if (e.parentNode !== this.box) this.box.append(e);
+		/* In the order in which they are seen, which is that of the Tab key too. */
+		let at = this.box.firstChild;
+		for (const e of this.shown.values()) {
+			if (e === at) at = at.nextSibling;
+			else this.box.insertBefore(e, at);
+		}
 		this.rows = layout.rows;
 	}
 
@@ -48,10 +54,10 @@ export class Gutter {
 		const button = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {() => void} */ run) =>
 			element("button", { type: "button", title: label, "aria-label": `${label}: ${t.name}`,
 				click: (e) => { e.stopPropagation(); run(); } }, sign);
-		const fold = row.group || t.depth > 1 || row.series.length
-			? button(row.folded ? "▸" : "▾", row.folded ? "Unfold" : "Fold", () => this.fold(t.id)) : "";
+		const folds = row.group || t.depth > 1 || row.series.length;
+		const fold = folds ? button(row.folded ? "▸" : "▾", row.folded ? "Unfold" : "Fold", () => this.fold(t.id)) : element("span", { class: "leaf" });
 		const e = element("div", { class: `track level${Math.min(row.level, 4)}${row.pinned ? " pinned" : ""}`,
-			role: "treeitem", tabindex: "0", draggable: "true",
+			role: "treeitem", "aria-label": trackName(t, row.level > 0), "aria-level": String(row.level + 1), "aria-expanded": folds ? String(!row.folded) : false, tabindex: "0", draggable: "true",
 			title: `${t.trace ? `${t.trace}: ` : ""}${t.name}\n${t.kind}${t.pid ? `, process ${t.pid}` : ""}${t.tid ? `, thread ${t.tid}` : ""}` +
 				`\n${count(t.spans)} spans`,
 			click: () => this.choose(t.id),

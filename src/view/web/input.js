@@ -1,10 +1,7 @@
 /** Keys, mouse, wheel and touch. */
 
 import { byId } from "./dom.js";
-import { hoverText, stateName } from "./draw.js";
-import { INSTANT, SUB, TILE } from "./tiles.js";
-import { StateTip } from "./states.js";
-import { duration } from "./time.js";
+import { hover, rectAt } from "./hover.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./actions.js").Action} Action */
@@ -19,31 +16,6 @@ function keyName(e) {
 	const key = letter ? e.key.toLowerCase() : e.key;
 	const shift = e.shiftKey && (letter || e.key.length > 1) ? "Shift+" : "";
 	return `${e.ctrlKey || e.metaKey ? "Ctrl+" : ""}${shift}${key}`;
-}
-
-/**
- * The rectangle of the picture at a place, as the tiles have it.
- * @param {App} app @param {number} x @param {number} y
- */
-export function rectAt(app, x, y) {
-	const { state, layout, picture } = app, at = layout.pick(y + state.top);
-	if (!at?.lane) return null;
-	const { view } = state, z = Math.max(0, Math.min(50, Math.floor(Math.log2(view.nspp / picture.scale))));
-	const t = view.start + x * view.nspp, step = 2 ** z, i = Math.floor(t / (TILE * step));
-	if (i < 0) return null;
-	const tile = app.tiles.get(z, i, [at.lane])[0], place = (t - i * TILE * step) / step * SUB;
-	const slack = 2 * view.nspp / step * SUB;
-	let best = -1, near = slack;
-	for (let k = 0; k < tile.n; k++) {
-		const a = tile.x[4 * k], b = Math.max(tile.x[4 * k + 1], a + 1);
-		const d = place < a ? a - place : place > b ? place - b : 0;
-		if (d < near) { near = d; best = k; }
-	}
-	if (best < 0) return null;
-	const word = tile.word[2 * best + 1];
-	const ns = (tile.x[4 * best + 1] - tile.x[4 * best]) / SUB * step;
-	const middle = i * TILE * step + (tile.x[4 * best] + tile.x[4 * best + 1]) / 2 / SUB * step;
-	return { lane: at.lane, label: word >>> 8, flags: word & 255, ns, t: word & INSTANT ? middle : Math.min(Math.max(t, middle - ns / 2), middle + ns / 2) };
 }
 
 /** @param {App} app @param {Action[]} list */
@@ -66,8 +38,9 @@ function keys(app, list) {
 	let last = 0;
 	const go = (/** @type {number} */ now) => {
 		if (!held.size) return;
-		const dt = Math.min(50, now - last) / 1000, fast = held.has("shift") ? 3 : 1;
-		last = now;
+		/* A frame may have begun before the key that is handled in it. */
+		const dt = Math.min(50, Math.max(0, now - last)) / 1000, fast = held.has("shift") ? 3 : 1;
+		last = Math.max(last, now);
 		if (held.has("w") !== held.has("s")) {
 			app.zoom(app.pointer ?? app.picture.width / 2, 1.5 ** ((held.has("w") ? -4 : 4) * dt * fast));
 		}
@@ -177,22 +150,6 @@ export async function pickAt(app, x, y) {
 	} catch (e) {
 		app.failed(/** @type {Error} */ (e));
 	}
-}
-
-const stateTip = new StateTip();
-
-/** @param {App} app @param {HTMLElement} tip @param {PointerEvent} e */
-function hover(app, tip, e) {
-	const r = rectAt(app, e.offsetX, e.offsetY);
-	tip.hidden = !r;
-	stateTip.leave();
-	if (!r) return;
-	tip.textContent = r.lane.depth < 0 ? `${stateName(r.label)}, ${duration(r.ns)}`
-		: hoverText(app.labels[r.label]?.name ?? "?", r.ns, r.flags);
-	if (r.lane.depth < 0) stateTip.show(app, tip, r.lane.track, r.t).catch((e) => app.failed(e));
-	const box = byId("stage").getBoundingClientRect();
-	tip.style.left = `${Math.min(e.offsetX + 14, box.width - tip.offsetWidth - 8)}px`;
-	tip.style.top = `${e.offsetY + 18}px`;
 }
 
 /** Drag on the axis or the overview: zoom to the range; click: go there. @param {App} app */

@@ -2,10 +2,11 @@
 
 import { Holds } from "./holds.js";
 import { critical } from "./path.js";
+import { sumsByPath, sumsByTrack } from "./pathsums.js";
 import { allThat, countAndMark, isExpression, leastDuration, longest, matching, next, nextOf } from "./query.js";
 import { readMeta } from "./remote.js";
-import { FLOW_BEGIN, FLOW_END, FLOW_STEP, KIND_SPAN, OPEN, SPAN, Store } from "./store.js";
-import { flame, sumsByPath } from "./sums.js";
+import { FLOW_BEGIN, FLOW_END, FLOW_STEP, OPEN, SPAN, Store } from "./store.js";
+import { flame } from "./sums.js";
 import { OFF_CPU } from "./tiles.js";
 import { sums } from "./totals.js";
 import { counters } from "./values.js";
@@ -96,7 +97,13 @@ export function inside(data) {
 	const heads = labels.map((/** @type {{head: number}} */ l) => l.head);
 	const modules = moduleHeads(labels);
 	const threads = new Threads(s, meta.tracks, labels);
-	const parents = new Map(meta.tracks.map((t) => [t.id, t.parent]));
+	const parents = new Map(meta.tracks.map((t) => [t.id, t.parent])), processes = new Set(meta.tracks.filter((t) => t.kind === "process").map((t) => t.id));
+	/** The process that a track is of, or the track itself. @param {number} track */
+	const processOf = (track) => {
+		let up = track;
+		for (let n = 0; up !== -1 && !processes.has(up) && n < 64; n++) up = parents.get(up) ?? -1;
+		return processes.has(up) ? up : track;
+	};
 	const tids = new Map(meta.tracks.map((t) => [t.id, t.tid]));
 
 	/** Time off the CPU has label 0. @param {Item} i */
@@ -145,7 +152,7 @@ export function inside(data) {
 		const callers = [];
 		for (let up = s.parent(i); up && callers.length < PARENTS; up = s.parent(up)) callers.unshift(ref(up));
 		const previous = s.item(i.lane, i.number - 1), following = s.item(i.lane, i.number + 1), tid = tids.get(track), base = meta.base ?? 0;
-		return { span: ref(i), time: `${BigInt(i.start) + zero} ns`, self: s.self(i), unfinished: (i.marks & OPEN) !== 0,
+		return { span: ref(i), time: `${BigInt(i.start) + zero} ns`, length: `${BigInt(i.dur)}`, self: s.self(i), unfinished: (i.marks & OPEN) !== 0,
 			source: sources[labelOf(i)] ?? "", place: places.line(n) ?? s.place(i, streams), changed: false,
 			args: JSON.parse(args.line(n) ?? "[]").map((/** @type {any[]} */ a) => [a[0], a[1]]), parents: callers,
 			calls: below.length,
@@ -221,10 +228,19 @@ export function inside(data) {
 	const calls = async (/** @type {Range} */ range, /** @type {number} */ label) => {
 		const lanes = range.tracks ? range.tracks.flatMap((t) => s.ofTrack.get(t) ?? []) : null;
 		const same = label <= 0 ? null : Uint8Array.from(heads, (h, i) => (i && (i === label || h === label) ? 1 : 0));
-		return longest(s, { labels: same, off: !label, least: 1, lanes, from: Math.round(range.from), to: Math.round(range.to) }, 4 * CALLS)
-			.map((p) => /** @type {Item} */ (s.item(p.lane, p.number)))
-			.filter((i) => !(i.marks & OPEN) && (i.kind === KIND_SPAN || i.start + i.dur < Math.round(range.to)))
-			.slice(0, CALLS).map(ref);
+		return longest(s, { labels: same, off: !label, least: 0, ended: true, lanes, from: Math.round(range.from), to: Math.round(range.to) }, CALLS)
+			.map((p) => ref(/** @type {Item} */ (s.item(p.lane, p.number))));
+	};
+	/** The number of the first item of a lane that begins at `t` or later. @param {number} lane @param {number} t */
+	const firstFrom = (lane, t) => {
+		let n = s.seek(lane, t);
+		for (let i; (i = s.item(lane, n)) && i.start < t;) n++;
+		return n;
+	};
+	const begins = async (/** @type {import("./types.js").Lane} */ { track, depth }, /** @type {number} */ t0, /** @type {number} */ t1) => {
+		const lane = s.laneAt(track, depth), from = Math.max(0, Math.round(t0)), to = Math.max(0, Math.round(t1));
+		const [place] = longest(s, { labels: null, least: 0, lanes: [lane], from, to }, 1);
+		return { count: firstFrom(lane, to) - firstFrom(lane, from), longest: place ? ref(/** @type {Item} */ (s.item(place.lane, place.number))) : null };
 	};
 	const rounded = (/** @type {Range} */ r) => ({ from: Math.round(r.from), to: Math.round(r.to), tracks: r.tracks });
 
@@ -234,10 +250,12 @@ export function inside(data) {
 		tiles: async (z, i, lanes) => ({ data: tileOf(s, z, i, lanes), partial: false }),
 		counter: async (z, i, series) => curve(s, series, i * 1024 * 2 ** z, z),
 		span: async (lane, t, dur) => detail(itemAt(lane.track, lane.depth, t, dur)),
-		sums: async (range, by) => (by ? sumsByPath(s, rounded(range), modules, parents) : sums(s, rounded(range), heads, parents)),
+		sums: async (range, by) => (by === "module" ? sumsByPath(s, rounded(range), modules, parents)
+			: by ? sumsByTrack(s, rounded(range), heads, parents, by === "process" ? processOf : (t) => t)
+				: sums(s, rounded(range), heads, parents)),
 		counters: async (range) => counters(s, rounded(range)),
 		flame: async (range) => flame(s, rounded(range), heads, parents),
-		calls, find, flows,
+		begins, calls, find, flows,
 		why: async (span) => threads.why(itemAt(span.track, span.depth, span.ts, span.dur), ref),
 		critical: async (span) => critical(threads, itemAt(span.track, span.depth, span.ts, span.dur), ref),
 		state: async (track, t) => threads.state(track, Math.max(0, Math.round(t))),

@@ -91,7 +91,8 @@ export function drawAxis(canvas, app) {
 		g.fillStyle = theme.line;
 		g.fillRect(x, 0, 1, H);
 		g.fillStyle = theme.text;
-		g.fillText(tick(t, distance), x + 4, H / 2);
+		const text = tick(t, distance);
+		if (x + 4 + g.measureText(text).width <= W) g.fillText(text, x + 4, H / 2);
 	}
 	for (const n of notes) {
 		const x = (n.from - view.start) / view.nspp, w = Math.max(2, (n.to - n.from) / view.nspp);

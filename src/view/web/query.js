@@ -1,6 +1,6 @@
 /** Finding items of a store in the page, as src/store/find.c and src/view/find.c do. */
 
-import { SPAN, SPANS, SWITCH } from "./store.js";
+import { KIND_SPAN, OPEN, SPAN, SPANS, SWITCH } from "./store.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").Label} Label */
@@ -10,6 +10,7 @@ import { SPAN, SPANS, SWITCH } from "./store.js";
  * @property {Uint8Array | null} labels 1 for each label that is wanted; null: all
  * @property {boolean} [off] true: only time off the CPU; false: no time off the CPU
  * @property {number} least ns that it lasts at least; 0: events too
+ * @property {boolean} [ended] its end is in the data before `to`; that of a complete span, anywhere
  * @property {number[] | null} lanes null: all
  * @property {number} from it begins from `from` to before `to`
  * @property {number} to
@@ -36,6 +37,7 @@ function overLane(s, q, lane, back, take) {
 			const i = back ? b.n - 1 - j : j, start = b.start[i], dur = b.end[i] - start, marks = b.marks[i] >> 5;
 			if (start < q.from || start >= q.to || (q.labels && !q.labels[b.label[i]])) continue;
 			if (q.least > 0 && (!(marks & SPAN) || dur < q.least)) continue;
+			if (q.ended && (!(marks & SPAN) || marks & OPEN || ((b.marks[i] & 31) !== KIND_SPAN && b.end[i] >= q.to))) continue;
 			if (q.off !== undefined && q.off !== (Boolean(marks & SPAN) && (b.marks[i] & 31) === SWITCH)) continue;
 			if (take({ lane, number: b.number + i, start, dur }, marks)) return;
 		}
@@ -255,22 +257,34 @@ export function isExpression(query) {
 	return /[=<>]/.test(query) && /^\s*(!|\(|(ts|dur|name|cat|pid|tid|cpu|depth|kind|thread|module|arg)([ .=<>!]|$))/.test(query);
 }
 
+/** Whether names match a text, or /REGEX/; throws if that is wrong. @param {string} query @returns {(name: string) => boolean} */
+function nameMatch(query) {
+	const bytes = bytesOf(query);
+	if (bytes.length >= 3 && bytes.startsWith("/") && bytes.endsWith("/")) {
+		const re = posix(bytes.slice(1, -1));
+		return (name) => re.test(bytesOf(name));
+	}
+	const want = lower(bytes);
+	return (name) => lower(bytesOf(name)).includes(want);
+}
+
+/** Whether names match what is to be found; null: it is not about names alone. @param {string} query @returns {((label: Label) => boolean) | null} */
+export function nameTest(query) {
+	if (!query || leastDuration(query) >= 0 || isExpression(query)) return null;
+	try {
+		const test = nameMatch(query);
+		return (l) => test(l.name);
+	} catch {
+		return null;
+	}
+}
+
 /**
  * The labels whose names match a text, or /REGEX/.
  * @param {string} query @param {Label[]} labels
  */
 export function matching(query, labels) {
-	const bytes = bytesOf(query), out = new Uint8Array(labels.length);
-	/** @type {(name: string) => boolean} */
-	let test;
-	if (bytes.length >= 3 && bytes.startsWith("/") && bytes.endsWith("/")) {
-		const re = posix(bytes.slice(1, -1));
-		test = (name) => re.test(bytesOf(name));
-	} else {
-		const want = lower(bytes);
-		test = (name) => lower(bytesOf(name)).includes(want);
-	}
+	const test = nameMatch(query);
 	/* Label 0 is that of nothing. */
-	labels.forEach((l, i) => { out[i] = i && test(l.name) ? 1 : 0; });
-	return out;
+	return Uint8Array.from(labels, (l, i) => (i && test(l.name) ? 1 : 0));
 }

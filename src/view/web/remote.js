@@ -1,5 +1,6 @@
 /** The server of `spur view` as the source of the page's data. */
 
+import { TILE } from "./tiles.js";
 import { parseExact } from "./time.js";
 
 /** @typedef {import("./types.js").Lane} Lane */
@@ -84,17 +85,26 @@ export function remote(token) {
 	};
 	/** @param {string} path */
 	const json = async (path) => (await get(path)).json();
+	let start = 0n;
+	/** Whether a tile begins behind all times: where the trace ends with them, its rounded length may reach there. @param {number} z @param {number} i */
+	const isBeyond = (z, i) => start + BigInt(i) * (BigInt(TILE) << BigInt(z)) >= 2n ** 63n;
 	return {
-		meta: async () => readMeta(await json("meta")),
+		meta: async () => {
+			const meta = await json("meta");
+			start = BigInt(meta.start);
+			return readMeta(meta);
+		},
 		labels: (from) => json(`labels?from=${from}`),
 		tiles: async (z, i, lanes) => {
+			if (isBeyond(z, i)) return { data: new Uint32Array([1, lanes.length, ...lanes.map(() => 0)]).buffer, partial: false };
 			const r = await get(`tiles?z=${z}&i=${i}&lanes=${laneList(lanes)}`);
 			return { data: await r.arrayBuffer(), partial: r.headers.has("X-Spur-Partial") };
 		},
-		counter: async (z, i, series) =>
-			new Float64Array(await (await get(`counter?z=${z}&i=${i}&series=${series}`)).arrayBuffer()),
+		counter: async (z, i, series) => (isBeyond(z, i) ? new Float64Array(3 * TILE).fill(NaN)
+			: new Float64Array(await (await get(`counter?z=${z}&i=${i}&series=${series}`)).arrayBuffer())),
 		span: (lane, t, dur) => json(`span?track=${lane.track}&depth=${lane.depth}&t=${timeText(t)}` +
 			(dur === undefined ? "" : `&dur=${timeText(dur)}`)),
+		begins: (lane, from, to) => json(`begins?track=${lane.track}&depth=${lane.depth}&from=${timeText(Math.max(0, from))}&to=${timeText(Math.max(0, to))}`),
 		sums: async (range, by) => parseExact(await (await get(`sums?${rangeQuery(range)}${by ? `&by=${by}` : ""}`)).text()),
 		flame: async (range) => parseExact(await (await get(`flame?${rangeQuery(range)}`)).text()),
 		calls: (range, label) => json(`calls?${rangeQuery(range)}${label < 0 ? "" : `&label=${label}`}`),

@@ -1,30 +1,10 @@
 /** Finding spans: text, /regular expression/, dur>1ms, arg.NAME=VALUE, conditions of --where. */
 
 import { byId } from "./dom.js";
+import { nameTest } from "./query.js";
 import { count } from "./time.js";
 
 /** @typedef {import("./app.js").App} App */
-/** @typedef {import("./types.js").Label} Label */
-
-/**
- * Whether names match, if the query is about names alone; else null.
- * @param {string} query
- * @returns {((label: Label) => boolean) | null}
- */
-export function nameTest(query) {
-	if (!query || /^(dur|arg|ts|tid|pid|cat|depth|cpu|name)\b.*[<>=!~]/.test(query)) return null;
-	const m = /^\/(.*)\/(i?)$/.exec(query);
-	if (m) {
-		try {
-			const re = new RegExp(m[1], m[2]);
-			return (l) => re.test(l.name);
-		} catch {
-			return null;
-		}
-	}
-	const want = query.toLowerCase();
-	return (l) => l.name.toLowerCase().includes(want);
-}
 
 export class Search {
 	/** @param {App} app */

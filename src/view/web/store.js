@@ -19,7 +19,7 @@ export const FAN = 16;
 /** Kinds of lanes: spans, counters of integers (of doubles: 3), states of a thread. */
 export const SPANS = 0, I64 = 1, U64 = 2, STATES = 4;
 
-const VERSION = 4, ORDER = 0x01020304, LABEL_IDS = 1;
+const VERSION = 5, ORDER = 0x01020304, LABEL_IDS = 1;
 const SECTIONS = 128, NODES = 0, LANES = 1, LABELS = 2;
 /**
  * @typedef {object} LaneInfo The nodes of its `nblocks` blocks stand from `first` on.
@@ -95,6 +95,10 @@ export class Store {
 		this.ofTrack = new Map();
 		/** The lane of each track's states. @type {Map<number, number>} */
 		this.states = new Map();
+		/** The lanes of each counter, by the first one. @type {Map<number, number[]>} */
+		this.series = new Map();
+		/** The first lane of each counter. @type {Map<string, number>} */
+		this.keys = new Map();
 		this.readLanes(...this.section(LANES));
 	}
 
@@ -115,8 +119,17 @@ export class Store {
 			if (kind === SPANS && !lanes) this.ofTrack.set(track, lanes = []);
 			if (kind === SPANS && lanes) lanes[depth] = this.lanes.length;
 			if (kind === STATES) this.states.set(track, this.lanes.length);
+			if (kind !== SPANS && kind !== STATES) this.addCounter(this.lanes.length,
+				[track, view.getUint32(o + 12, true), view.getUint32(o + 16, true), view.getBigUint64(o + 24, true)].join());
 			this.lanes.push({ kind, track, depth, feed: view.getUint32(o + 20, true), items: this.u64(o + 32), first: this.u64(o + 48), nblocks: this.u64(o + 56) });
 		}
+	}
+
+	/** A counter has a lane for each type of number that its samples have. @param {number} lane @param {string} key what names the counter */
+	addCounter(lane, key) {
+		const first = this.keys.get(key) ?? lane;
+		this.keys.set(key, first);
+		this.series.set(first, [...(this.series.get(first) ?? []), lane]);
 	}
 
 	/** The lane of a track at a depth; -1 if the track has no such lane. @param {number} track @param {number} depth */
@@ -165,6 +178,12 @@ export class Store {
 
 	/** The value of a counter, as its bits. @param {Block} b @param {number} i */
 	value(b, i) { return wide(this.view, b.columns[C.VALUE], i); }
+
+	/** Where the row that begins an item is: its stream, and its place in it. @param {Item} item @returns {[number, number]} */
+	at(item) {
+		const [stream, off] = [C.STREAM, C.OFF].map((c) => Number(wide(this.view, item.block.columns[c], item.i)));
+		return [stream, off];
+	}
 
 	/** The flags of the row that begins an item. @param {Item} item */
 	flags(item) { return Number(wide(this.view, item.block.columns[C.FLAGS], item.i)); }

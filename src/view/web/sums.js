@@ -2,7 +2,7 @@
 
 import { BACK, endsWith, GAPS, LAPS, lasts } from "./ends.js";
 import { END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SWITCH } from "./store.js";
-import { minus, over, plus } from "./time.js";
+import { plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./store.js").Item} Item */
@@ -42,7 +42,7 @@ const SHOWN = 5000;
  * @property {boolean} has `item` is up to date
  */
 
-class Tree {
+export class Tree {
 	/**
 	 * @param {Store} s @param {Range} range @param {number[]} heads the label that each label is shown as
 	 * @param {Map<number, number>} parents the track above each one
@@ -59,7 +59,23 @@ class Tree {
 		this.nodes = [];
 		/** @type {Map<string, number>} */
 		this.ids = new Map();
+		/** Whose calls all those of the track at hand are; 0: it depends on labels. */
+		this.key = 0;
+		/** Only sums are wanted: of recursive calls, those right inside each other are one node. */
+		this.summing = false;
+		this.clear();
+	}
+
+	/** Leaves the root alone. */
+	clear() {
+		this.nodes = [];
+		this.ids.clear();
 		this.add(-1, 0);
+	}
+
+	/** What stands for a label as that of a node. Time off the CPU is no call. @param {number} label */
+	head(label) {
+		return this.key && label ? this.key : this.heads[label] ?? label;
 	}
 
 	/** @param {number} label @param {number} parent */
@@ -70,6 +86,8 @@ class Tree {
 
 	/** @param {number} parent @param {number} label */
 	child(parent, label) {
+		const { nodes } = this;
+		if (this.summing && nodes[parent].label === label && nodes[nodes[parent].parent].label === label) return parent;
 		const key = `${parent}/${label}`;
 		let id = this.ids.get(key);
 		if (id === undefined) {
@@ -114,7 +132,7 @@ class Tree {
 
 	/** @param {number} label */
 	addEnd(label) {
-		const head = this.heads[label] ?? label;
+		const head = this.head(label);
 		this.ends.set(head, (this.ends.get(head) ?? 0) + 1);
 	}
 
@@ -197,7 +215,7 @@ class Tree {
 			}
 			const end = item.start + item.dur, whole = item.kind === KIND_SPAN || end < to;
 			const limit = d ? levels[d - 1].limit : Infinity, ended = !(item.marks & LAST) && whole, isSpan = item.kind === KIND_SPAN;
-			Object.assign(l, { node: this.child(up ? up.node : 0, item.kind === SWITCH ? 0 : this.heads[item.label] ?? item.label), open: true, isSpan,
+			Object.assign(l, { node: this.child(up ? up.node : 0, item.kind === SWITCH ? 0 : this.head(item.label)), open: true, isSpan,
 				start: item.start, end: whole ? end : Math.max(last, item.start), child: 0, until: Math.min(end, limit) });
 			/* A SPAN does not end what is in it. */
 			l.limit = isSpan ? limit : l.until;
@@ -232,16 +250,15 @@ class Tree {
 	}
 }
 
-/** @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents the track above each one */
-function treeOf(s, range, heads, parents) {
-	const tree = new Tree(s, range, heads, parents), tracks = range.tracks ? new Set(range.tracks) : s.ofTrack.keys();
-	for (const track of [...tracks].sort((a, b) => a - b)) tree.walkTrack(track);
-	return tree;
+/** The tracks of a range, each once. @param {Store} s @param {Range} range */
+export function tracksOf(s, range) {
+	return [...(range.tracks ? new Set(range.tracks) : s.ofTrack.keys())].sort((a, b) => a - b);
 }
 
 /** @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents @returns {import("./types.js").FlameNode} */
 export function flame(s, range, heads, parents) {
-	const { nodes } = treeOf(s, range, heads, parents);
+	const tree = new Tree(s, range, heads, parents), { nodes } = tree;
+	for (const track of tracksOf(s, range)) tree.walkTrack(track);
 	const least = nodes.length <= SHOWN ? 0 : plus(nodes.map((n) => n.total).sort((a, b) => (a < b ? 1 : a > b ? -1 : 0))[SHOWN], 1);
 	const shown = nodes.map((n) => ({ label: n.label, calls: n.calls, total: n.total, self: n.self,
 		children: /** @type {import("./types.js").FlameNode[]} */ ([]) }));
@@ -258,42 +275,4 @@ export function flame(s, range, heads, parents) {
 		if (calls) shown[id].children.push({ label: -2, calls, total, self: 0, children: [] });
 	});
 	return shown[0];
-}
-
-/**
- * Sums call by call: for lanes that are out of order, and for modules.
- * @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents @returns {import("./types.js").Sum[]}
- */
-export function sumsByPath(s, range, heads, parents) {
-	const { nodes, ends } = treeOf(s, range, heads, parents);
-	/** @type {Map<number, {calls: number, open: number, unfinished: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number}>} */
-	const out = new Map();
-	const of = (/** @type {number} */ label) => {
-		let k = out.get(label);
-		if (!k) out.set(label, k = { calls: 0, open: 0, unfinished: 0, sum: 0, openSum: 0, total: 0, self: 0, least: 0, most: 0 });
-		return k;
-	};
-	for (const [label, n] of ends) of(label).unfinished += n;
-	for (const n of nodes.slice(1)) {
-		const k = of(n.label);
-		/* The shortest and the longest one are told of those that ended, if any did. */
-		if (!k.calls || (n.ended && k.open === k.calls)) {
-			k.least = n.least;
-			k.most = n.most;
-		} else if (n.ended || k.open === k.calls) {
-			k.least = Math.min(k.least, n.least);
-			k.most = Math.max(k.most, n.most);
-		}
-		k.calls += n.calls;
-		k.open += n.calls - n.ended;
-		k.unfinished += n.unfinished;
-		k.sum = plus(k.sum, n.total);
-		k.openSum = plus(k.openSum, n.openSum);
-		k.self = plus(k.self, n.self);
-		let up = n.parent;
-		while (up && nodes[up].label !== n.label) up = nodes[up].parent;
-		if (!up) k.total = plus(k.total, n.total);
-	}
-	return [...out].sort((a, b) => a[0] - b[0]).map(([label, k]) => ({ label, calls: k.calls, total: k.total, self: k.self,
-		avg: k.calls > k.open ? over(minus(k.sum, k.openSum), k.calls - k.open) : k.calls ? over(k.sum, k.calls) : 0, min: k.least, max: k.most, unfinished: k.unfinished }));
 }

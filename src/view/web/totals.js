@@ -1,8 +1,8 @@
 /** Sums by function of a range of a store in the page, counted as src/store/sums.c and `spur report` count. */
 
 import { BACK, endsWith, GAPS, LAPS, lastBefore, lasts } from "./ends.js";
+import { sumsByPath } from "./pathsums.js";
 import { BEGIN, DEPTH, END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SPANS, SWITCH } from "./store.js";
-import { sumsByPath } from "./sums.js";
 import { minus, over, plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */

@@ -67,6 +67,7 @@
  * @typedef {object} SpanDetail
  * @property {SpanRef} span
  * @property {string} time absolute
+ * @property {string} length its exact duration in ns
  * @property {number} self ns not in the spans that it calls
  * @property {boolean} unfinished
  * @property {string} source "file:line"; empty: unknown
@@ -82,8 +83,11 @@
  *
  * @typedef {number | bigint} Ns An exact number of ns: above 2^53 a bigint.
  *
+ * @typedef {"module" | "thread" | "process"} Pivot What sums are by that are not by function.
+ *
  * @typedef {object} Sum
- * @property {number} label
+ * @property {number} label of the function, or one of the module; -1: of a thread or process
+ * @property {number} [track] of the thread or process
  * @property {number} calls
  * @property {Ns} total
  * @property {Ns} self
@@ -107,6 +111,10 @@
  * @property {Ns} self
  * @property {FlameNode[]} children
  *
+ * @typedef {object} Begins What begins in a time in a lane.
+ * @property {number} count
+ * @property {SpanRef | null} longest null: only events without a duration do
+ *
  * @typedef {object} Flow An arrow from one span to another.
  * @property {SpanRef} from
  * @property {SpanRef} to
@@ -127,6 +135,7 @@
  * @property {number} running
  * @property {number} runnable
  * @property {number} blocked
+ * @property {number} unknown what the thread did then, the data does not tell
  * @property {number} self
  * @property {{text: string, ns: number, ts?: number, at: SpanRef | null}[]} parts from the longest
  *
@@ -162,17 +171,21 @@
  * @property {(z: number, i: number, lanes: Lane[]) => Promise<{data: ArrayBuffer, partial: boolean}>} tiles
  * @property {(z: number, i: number, series: number) => Promise<Float64Array>} counter
  * @property {(lane: Lane, t: number, dur?: number) => Promise<SpanDetail>} span `dur` chooses among those that begin at t
- * @property {(range: Range, by?: "module") => Promise<Sum[]>} sums by function, or by module, whose label is one of it
+ * @property {(range: Range, by?: Pivot) => Promise<Sum[]>} sums
  * @property {(range: Range) => Promise<FlameNode>} flame
  * @property {(range: Range, label: number) => Promise<SpanRef[]>} calls
  * @property {(range: Range) => Promise<CounterSum[]>} counters of all tracks
  * @property {(query: string, from: SpanRef | null, back: boolean) => Promise<Found>} find
+ * @property {(lane: Lane, from: number, to: number) => Promise<Begins>} begins
  * @property {(span: SpanRef) => Promise<Flow[]>} flows
  * @property {(span: SpanRef) => Promise<Why>} why
  * @property {(span: SpanRef) => Promise<Critical>} critical
  * @property {(track: number, t: number) => Promise<Doing | null>} state
  * @property {() => Promise<Uint8Array>} overview how busy each of 1,024 parts of the trace is
  */
+
+import { alone } from "./dom.js";
+
 /**
  * What a track is called: threads of one name have numbers, and of several traces each tells which one it is of.
  * @param {Track | undefined} t @param {boolean} [below] it stands below a track that tells the trace
@@ -181,6 +194,6 @@ export function trackName(t, below = false) {
 	if (!t) return "";
 	const id = t.tid || (t.kind === "process" ? t.pid : ""), name = t.name || t.kind;
 	/* Some readers name tracks by their number. */
-	const text = id && !` ${name}`.endsWith(` ${id}`) ? `${name} ${id}` : name;
-	return t.trace && !below ? `${t.trace}: ${text}` : text;
+	const text = id && !` ${name}`.endsWith(` ${id}`) ? `${alone(name)} ${id}` : name;
+	return t.trace && !below ? `${alone(t.trace)}: ${text}` : text;
 }

@@ -142,53 +142,69 @@ export function valueOf(kind, bits) {
 }
 
 /**
- * Least, greatest and last value of each pixel of a tile of a counter; NaN for a pixel without samples.
- * @param {Store} s @param {number} lane @param {number} t0 @param {number} z
+ * The value of the last sample before a time, whichever lane of a counter has it.
+ * @param {Store} s @param {number[]} lanes @param {number} t
  */
-export function curve(s, lane, t0, z) {
-	const out = new Float64Array(3 * TILE).fill(NaN), { kind } = s.lanes[lane], step = 2 ** z, t1 = t0 + TILE * step;
-	/* Whether a pixel has samples: the first one has a value from before the tile too. */
+function valueBefore(s, lanes, t) {
+	let value = NaN, start = -Infinity, at = [0, 0];
+	for (const lane of lanes) {
+		const item = s.item(lane, s.seek(lane, t) - 1);
+		if (!item || item.start < start) continue;
+		const place = s.at(item);
+		if (item.start === start && place[0] === at[0] && place[1] < at[1]) continue;
+		value = valueOf(s.lanes[lane].kind, s.value(item.block, item.i));
+		start = item.start;
+		at = place;
+	}
+	return value;
+}
+
+/**
+ * Least, greatest and last value of each pixel of a tile of a counter; NaN for a pixel without samples.
+ * @param {Store} s @param {number} series @param {number} t0 @param {number} z
+ */
+export function curve(s, series, t0, z) {
+	const out = new Float64Array(3 * TILE).fill(NaN), step = 2 ** z, t1 = t0 + TILE * step, lanes = s.series.get(series) ?? [];
+	/* The first lane that has samples in the pixel, from 1 on. */
 	const has = new Uint8Array(TILE);
+	let before = false;
 	const pixel = (/** @type {number} */ t) => Math.floor((t - t0) / step);
-	const add = (/** @type {number} */ t, /** @type {number} */ least, /** @type {number} */ most, /** @type {number} */ last) => {
-		if (t < t0) {
-			out.fill(last, 0, 3);
-			return;
-		}
+	const add = (/** @type {number} */ k, /** @type {number} */ t, /** @type {number} */ least, /** @type {number} */ most, /** @type {number} */ last) => {
+		before ||= t < t0;
+		if (t < t0) return;
 		const p = pixel(t), o = 3 * p;
-		if (has[p]) {
-			out[o] = extreme(out[o], least, Math.min);
-			out[o + 1] = extreme(out[o + 1], most, Math.max);
-		} else {
-			out[o] = least;
-			out[o + 1] = most;
-		}
-		out[o + 2] = last;
-		has[p] = 1;
+		out[o] = has[p] ? extreme(out[o], least, Math.min) : least;
+		out[o + 1] = has[p] ? extreme(out[o + 1], most, Math.max) : most;
+		out[o + 2] = has[p] && has[p] <= k ? valueBefore(s, lanes, t0 + (p + 1) * step) : last;
+		if (!has[p] || has[p] > k) has[p] = k + 1;
 	};
-	const block = (/** @type {number} */ node) => {
-		const b = s.block(node);
-		for (let i = 0; i < b.n; i++) {
-			if (b.start[i] >= t1) return false;
-			const v = valueOf(kind, s.value(b, i));
-			add(b.start[i], v, v, v);
-		}
-		return true;
-	};
-	const walk = (/** @type {number} */ level, /** @type {number} */ i, /** @type {number} */ end) => {
-		for (let n = s.level(lane, level).first + i; i < end; i++, n++) {
-			const from = s.start[n], to = s.end[n], o = s.nodes + 64 * n;
-			if (from >= t1) return false;
-			if (to < t0 || (from >= t0 && to < t1 && pixel(from) === pixel(to))) {
-				const [least, most, last] = [24, 32, 40].map((at) => valueOf(kind, s.view.getBigUint64(o + at, true)));
-				add(from, least, most, last);
-			} else if (!(level ? walk(level - 1, i * FAN, (i + 1) * FAN) : block(n))) {
-				return false;
+	lanes.forEach((lane, k) => {
+		const { kind } = s.lanes[lane];
+		const block = (/** @type {number} */ node) => {
+			const b = s.block(node);
+			for (let i = 0; i < b.n; i++) {
+				if (b.start[i] >= t1) return false;
+				const v = valueOf(kind, s.value(b, i));
+				add(k, b.start[i], v, v, v);
 			}
-		}
-		return true;
-	};
-	overNodes(s, lane, walk);
+			return true;
+		};
+		const walk = (/** @type {number} */ level, /** @type {number} */ i, /** @type {number} */ end) => {
+			for (let n = s.level(lane, level).first + i; i < end; i++, n++) {
+				const from = s.start[n], to = s.end[n], o = s.nodes + 64 * n;
+				if (from >= t1) return false;
+				if (to < t0 || (from >= t0 && to < t1 && pixel(from) === pixel(to))) {
+					const [least, most, last] = [24, 32, 40].map((at) => valueOf(kind, s.view.getBigUint64(o + at, true)));
+					add(k, from, least, most, last);
+				} else if (!(level ? walk(level - 1, i * FAN, (i + 1) * FAN) : block(n))) {
+					return false;
+				}
+			}
+			return true;
+		};
+		overNodes(s, lane, walk);
+	});
+	if (before && !has[0]) out.fill(valueBefore(s, lanes, t0), 0, 3);
 	return out;
 }
 

@@ -149,20 +149,21 @@ export class Threads {
 	 */
 	why(of, ref) {
 		const { s, labels } = this, { track, depth } = s.lanes[of.lane], end = of.start + of.dur, off = [0, 0];
+		const states = s.states.get(track), self = s.self(of);
 		/** @type {Item[]} */
 		const parts = [];
 		for (let d = depth + 1, lane; (lane = s.laneAt(track, d)) >= 0; d++) {
 			for (let k = s.seek(lane, of.start), i; (i = s.item(lane, k)) && i.start < end; k++) {
 				if (i.start < of.start || !(i.marks & SPAN)) continue;
 				if (isOff(i)) off[s.flags(i) & PREEMPTED ? 0 : 1] += Math.min(i.dur, end - i.start);
-				if (d === depth + 1 || isOff(i)) keep(parts, i, (x) => x.dur);
+				if (isOff(i) ? states === undefined : d === depth + 1) keep(parts, i, (x) => x.dur);
 			}
 		}
 		const shown = (/** @type {Item} */ i) => ({ ns: i.dur, at: ref(i),
 			text: !isOff(i) ? labels[i.label].name : s.flags(i) & PREEMPTED ? "preempted" : labels[0].name });
-		const states = s.states.get(track), self = s.self(of);
 		if (states === undefined) {
-			return { running: of.dur - off[0] - off[1], runnable: off[0], blocked: off[1], self, parts: parts.map(shown) };
+			const waited = off[0] + off[1];
+			return { running: waited && of.dur - waited, runnable: off[0], blocked: off[1], unknown: waited ? 0 : of.dur, self, parts: parts.map(shown) };
 		}
 		const ns = [0, 0, 0];
 		/** @type {Wait[]} */
@@ -173,10 +174,8 @@ export class Threads {
 			ns[doing.state] += to - from;
 			if (doing.state !== RUNNING) keep(waits, { doing, from, to, number }, (w) => w.to - w.from);
 		}
-		/* What is not known to be a wait is taken for running. */
-		return { running: of.dur - ns[RUNNABLE] - ns[BLOCKED], runnable: ns[RUNNABLE], blocked: ns[BLOCKED], self,
-			parts: [...waits.map((w) => ({ text: this.waitText(states, w), ns: w.to - w.from, ts: w.from, at: null })),
-				...parts.filter((i) => !isOff(i)).map(shown)] };
+		return { running: ns[RUNNING], runnable: ns[RUNNABLE], blocked: ns[BLOCKED], unknown: of.dur - ns[RUNNING] - ns[RUNNABLE] - ns[BLOCKED], self,
+			parts: [...waits.map((w) => ({ text: this.waitText(states, w), ns: w.to - w.from, ts: w.from, at: null })), ...parts.map(shown)] };
 	}
 
 	/** What a thread does at a time; null: that is not known. @param {number} track @param {number} t @returns {import("./types.js").Doing | null} */

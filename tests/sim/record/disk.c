@@ -124,6 +124,9 @@ void disk_note(unsigned thread, const void *p, size_t size, const void *old, enu
 	assert(size <= sizeof(n.bytes) && nnotes < NOTES);
 	memcpy(n.bytes, p, size);
 	notes[nnotes++] = n;
+	/* What was added is not set back: others may have added to it since. */
+	if (!old)
+		return;
 	if (l->n == LOOSE) {
 		memmove(l->notes, l->notes + 1, (LOOSE - 1) * sizeof(*l->notes));
 		l->n--;
@@ -343,6 +346,12 @@ int sim_open(const char *path, int flags)
 {
 	sim_step_seen();
 	(void)flags;
+	/* No other process switches categories. */
+	if (strlen(path) > sizeof(SPB_LIST_NAME) &&
+	    strcmp(path + strlen(path) - sizeof(SPB_LIST_NAME), "/" SPB_LIST_NAME) == 0) {
+		errno = ENOENT;
+		return -1;
+	}
 	if (strlen(path) < 4 || strcmp(path + strlen(path) - 4, ".spb") != 0)
 		return TEXT_FD;
 	for (unsigned i = 0; i < nfiles; i++)

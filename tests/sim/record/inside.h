@@ -63,6 +63,7 @@ struct machine {
 	struct sim_options options;
 	struct thread threads[SIM_THREADS];
 	unsigned current, process, nprocesses;
+	bool may_not_fork; /* a child was made, or is about to be */
 	bool in_thread;
 	enum wish wish;
 	enum explore_sight sight; /* of the step before which the last thread stopped */

@@ -12,6 +12,7 @@ enum { LAW_OWN = 16 }; /* events of a thread or handler while all orders are tri
 struct event {
 	uint8_t thread, depth, file, process;
 	uint8_t before; /* dumps that began when it was recorded; bits */
+	uint8_t fiber;
 	bool started, tick, recorded, may_miss;
 };
 
@@ -25,6 +26,7 @@ static struct {
 	bool pinned; /* a ring has kept a chunk that was not complete when it came round */
 	uint8_t file; /* recordings begun so far */
 	unsigned ndumps;
+	uint8_t fibers[SIM_THREADS]; /* that run */
 	struct {
 		uint8_t process, file;
 		bool recording;
@@ -42,7 +44,8 @@ static struct {
 	/* Gaps before it in its thread, and before the first event that counts. */
 	unsigned gaps, first_gaps[SIM_THREADS][LAW_FILES];
 	uint64_t in_chunk[LAW_CHUNKS]; /* the last event of a thread itself in each chunk */
-	bool damage, torn, invented, twice, disorder, gap;
+	uint64_t fiber; /* UINT64_MAX: not known */
+	bool damage, torn, invented, twice, disorder, gap, misplaced;
 } seen;
 
 void law_begin(bool is_ring)
@@ -76,6 +79,7 @@ uint64_t law_event(void)
 				    .depth = (uint8_t)sim_depth(),
 				    .file = now.file,
 				    .process = (uint8_t)sim_process(),
+				    .fiber = now.fibers[sim_current()],
 				    .may_miss = !now.recording };
 	now.started++;
 	if (n >= now.most)
@@ -101,6 +105,16 @@ uint64_t law_tick(void)
 
 	events[n - 1].tick = true;
 	return n;
+}
+
+void law_fiber(uint64_t id)
+{
+	now.fibers[sim_current()] = (uint8_t)id;
+}
+
+uint64_t law_fiber_now(void)
+{
+	return now.fibers[sim_current()];
 }
 
 void law_recording(bool on)
@@ -197,6 +211,7 @@ void law_gate(void)
 void law_read_begin(void)
 {
 	memset(&seen, 0, sizeof(seen));
+	seen.fiber = UINT64_MAX;
 	memset(times_read, 0, now.most * sizeof(*times_read));
 }
 
@@ -249,6 +264,7 @@ void law_read_event(uint64_t event, bool whole)
 	seen.events++;
 	if (e->depth)
 		return;
+	seen.misplaced |= seen.fiber != UINT64_MAX && seen.fiber != e->fiber;
 	seen.disorder |= event <= seen.last[e->thread];
 	if (seen.chunk && seen.chunk < LAW_CHUNKS) {
 		if (seen.in_chunk[seen.chunk])
@@ -257,6 +273,11 @@ void law_read_event(uint64_t event, bool whole)
 	}
 	seen.last[e->thread] = event;
 	first_note(event);
+}
+
+void law_read_fiber(uint64_t fiber)
+{
+	seen.fiber = fiber;
 }
 
 void law_read_tick(void)
@@ -383,6 +404,8 @@ const char *law_check(enum law_moment moment, uint64_t in_memory)
 		return "the file is damaged";
 	if (seen.disorder)
 		return "events of a thread are not in order";
+	if (seen.misplaced)
+		return "an event is on another fiber than it was recorded on";
 	if (missing() > seen.lost + (moment == LAW_CRASH ? in_memory : 0))
 		return "an event is missing that is not counted as lost";
 	if (seen.lost > unread + sim_taken_again())

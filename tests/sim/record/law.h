@@ -38,6 +38,9 @@ unsigned law_dump(uint64_t (*lost)(void));
 bool law_may_dump(void);
 /* The byte at a place in the text of an event. */
 char law_text(uint64_t event, size_t at);
+/* The thread that runs has changed to that fiber; signal handlers may see that later. */
+void law_fiber(uint64_t id);
+uint64_t law_fiber_now(void);
 /* Events so far, and those of them that the library returned from. */
 size_t law_started(void);
 
@@ -59,6 +62,8 @@ void law_read_tick(void);
  */
 void law_read_chunk(uint64_t sequence, unsigned gaps);
 void law_read_lost(uint64_t n);
+/* What is read next is of that fiber. */
+void law_read_fiber(uint64_t fiber);
 void law_read_damage(void);
 /*
  * `in_memory`: events that are counted in memory only. Returns NULL, or what the reading violates.

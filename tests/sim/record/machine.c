@@ -474,8 +474,17 @@ static void (*child_body)(void);
 
 static void child_run(void)
 {
-	sim.child();
+	if (sim.options.mutant != SIM_FORK_UNSEEN)
+		sim.child();
 	child_body();
+}
+
+bool sim_may_fork(void)
+{
+	const bool may = !sim.may_not_fork;
+
+	sim.may_not_fork = true;
+	return may;
 }
 
 void sim_fork(void (*body)(void))
@@ -520,6 +529,7 @@ void sim_begin(const struct sim_options *options)
 	sim.options = *options;
 	sim.current = sim.process = 0;
 	sim.nprocesses = 1;
+	sim.may_not_fork = false;
 	sim.lock = NULL;
 	sim.holder = SIM_THREADS;
 	sim.failure = NULL;

@@ -37,8 +37,9 @@ enum {
 	X(SEQUENCE_SKIPPED, "a chunk's sequence number is not stored")                         \
 	X(SEQUENCE_FIRST, "a chunk's sequence number is stored before the rest of its head")   \
 	X(MAGIC_FIRST, "the magic of the header is stored before the rest")                    \
-	X(CHUNK_LOST_SKIPPED, "a chunk's head does not say what was lost before it")           \
-	X(LOST_NOT_RESET, "the count of lost events stays when a chunk has said it")           \
+	X(CHUNK_LOST_SKIPPED, "a chunk's head does not count what its thread loses")           \
+	X(LOST_TWICE, "an event that is lost is counted twice")                                \
+	X(LOST_NOT_RESET, "the count of lost events stays when the header has it")             \
 	X(LOST_NOT_COUNTED, "an event that a handler loses is not counted")                    \
 	X(FILE_LOST_SKIPPED, "events for which there is no chunk are not counted")             \
 	X(ADD_IN_TWO_STEPS, "a thread's place is moved by a load and a store")                 \
@@ -67,6 +68,8 @@ enum {
 	X(NUMBER_REUSED, "a recording has the number of the one before")                       \
 	X(DUMP_REUSE_IGNORED, "a dump keeps chunks that were used again meanwhile")            \
 	X(DUMP_DESCRIPTORS_FIRST, "a dump copies descriptors before records")                  \
+	X(FIBER_SKIPPED, "no record says which fiber runs")                                    \
+	X(FORK_UNSEEN, "a child does not leave the file of its parent")                        \
 	X(BOARD_ON_FIRST, "a session is on before the board says which")                       \
 	X(BOARD_KEPT, "points look at the board while the program records")
 
@@ -122,6 +125,8 @@ uint64_t sim_random(uint64_t below);
 unsigned sim_current(void);
 /* 0: the thread itself; n: the handler that interrupted n - 1. */
 unsigned sim_depth(void);
+/* True once, for the one that forks: with more children, threads and helpers would be too many. */
+bool sim_may_fork(void);
 /* Forks the process of the calling thread: the child has one thread, which runs `body`. */
 void sim_fork(void (*body)(void));
 /*
@@ -242,7 +247,7 @@ bool disk_has(const void *p, size_t *file_off);
 bool disk_is_shown(const void *p);
 /* Fails unless the process has these bytes mapped, and the file has them. */
 void disk_check(const void *p, size_t size);
-/* Notes a store into a file: what was there, and what is there. */
+/* Notes a store into a file: what was there (NULL: it was added to), and what is there. */
 void disk_note(unsigned thread, const void *p, size_t size, const void *old, enum sim_order order);
 /* Nothing that the thread stored before this can be behind what it stores from here on. */
 void disk_fence(unsigned thread);

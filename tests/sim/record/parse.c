@@ -23,6 +23,7 @@ struct record {
 	uint64_t thread, sequence, time, order;
 	uint64_t opened, closed; /* when its chunk was; closed: 0 if it was not */
 	const uint8_t *p; /* its payload */
+	uint64_t fiber; /* that runs */
 	uint32_t words, site;
 };
 
@@ -34,6 +35,7 @@ static struct {
 static size_t nstrings;
 static struct record records[RECORDS];
 static size_t nrecords;
+static uint64_t fiber; /* that runs in the chunk that is read */
 static uint64_t tids[THREADS]; /* of the threads with these numbers; 0: not known yet */
 
 static uint64_t number(const uint8_t *p, unsigned size)
@@ -120,6 +122,7 @@ static void record(const uint8_t *chunk, const uint8_t *p, uint64_t words, uint6
 					     .order = nrecords,
 					     .opened = number(chunk + 24, 8),
 					     .closed = number(chunk + CLOSED, 8),
+					     .fiber = fiber,
 					     .p = p + ((word >> 4 & 15) == 15 ? 16 : 8),
 					     .words = (uint32_t)words,
 					     .site = (uint32_t)(word >> 8 & 0xFFFFFF) };
@@ -160,6 +163,8 @@ static void page_records(const uint8_t *chunk, size_t at, size_t end, uint64_t *
 			record(chunk, chunk + at, words, *time);
 		} else if ((word & 15) == 10) {
 			law_read_lost(number(chunk + at + head, 8));
+		} else if ((word & 15) == 9 && words == 1) {
+			fiber = number(chunk + at + head, 8);
 		} else if ((word & 15) == 8 && words == 1) {
 			*time = number(chunk + at + head, 8);
 		} else if ((word & 15) == 15) {
@@ -182,6 +187,8 @@ static void chunk_records(const uint8_t *chunk, size_t chunk_size)
 	else
 		tids[thread] = tid;
 	law_read_lost(number(chunk + 56, 8));
+	/* SPEC spur/fiber: a chunk begins on the thread's own stack. */
+	fiber = 0;
 	for (size_t page = 0; page < chunk_size; page += PAGE)
 		page_records(chunk, page ? page : HEAD, page + PAGE, &time);
 }
@@ -222,6 +229,7 @@ static void tell(const struct record *r, unsigned gaps)
 	bool whole = event != 0;
 
 	law_read_chunk(r->sequence, gaps);
+	law_read_fiber(r->fiber);
 	if (strcmp(name, "tick") == 0) {
 		law_read_tick();
 	} else if (strcmp(name, "unnamed") == 0 || is_string(name, event)) {

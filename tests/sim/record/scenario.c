@@ -20,6 +20,8 @@ _Static_assert(sizeof(struct spur_trace_place) <= SIM_TLS_OWN, "SIM_TLS_OWN is t
 enum { PAIR_SIZE = 3 * SPB_WORD }; /* of the event that pair() records */
 
 static struct scenario now;
+static uint64_t forked_on; /* the fiber that forks */
+static bool forked_inside; /* in a handler */
 
 void scenario_set(const struct scenario *s)
 {
@@ -94,8 +96,18 @@ static void large(void)
 	law_recorded(n);
 }
 
+static void fiber(void)
+{
+	const uint64_t id = sim_random(3);
+
+	spur_trace_fiber(id);
+	law_fiber(id);
+}
+
 static void record(void)
 {
+	if (now.fibers && !sim_random(3))
+		fiber();
 	if (now.strings && sim_random(3))
 		sim_random(2) ? by_id() : named();
 	else if (sim_random(16) < now.large)
@@ -147,7 +159,7 @@ void scenario_gated(void)
 		pair();
 	sim_gate();
 	for (unsigned i = 0; i < now.behind[thread]; i++)
-		if (now.ticks)
+		if (now.ticks && i + 1 == now.behind[thread])
 			tick();
 		else
 			now.strings ? by_id() : pair();
@@ -348,10 +360,38 @@ void scenario_gated_dump(void)
 	scenario_dump();
 }
 
+/* In a child that was made in the middle of the library nothing is recorded. */
+static void child_write(void)
+{
+	law_fiber(forked_on);
+	/* A handler may come between the library's change of the fiber and the law's. */
+	if (forked_inside)
+		spur_trace_fiber(forked_on);
+	if (core_abandoned)
+		SPUR_TRACE_INSTANT("sim", "pair", (U64, "n", 0), (U64, "not", 0));
+	else
+		scenario_writer();
+}
+
+static void fork_writer(void)
+{
+	forked_on = law_fiber_now();
+	forked_inside = sim_depth();
+	sim_fork(child_write);
+}
+
 void scenario_forker(void)
 {
 	if (law_is_recording())
-		sim_fork(scenario_writer);
+		fork_writer();
+}
+
+void scenario_forking_handler(void)
+{
+	if (law_is_recording() && sim_may_fork())
+		fork_writer();
+	else
+		scenario_handler();
 }
 
 void scenario_last(void)
@@ -363,6 +403,9 @@ uint64_t scenario_lost(void)
 {
 	uint64_t n = sim_sum(&core_unlisted_lost);
 
+	/* Where no program is about to join a session, there is a file that counts. */
+	if (!now.sessions)
+		return 0;
 	for (unsigned i = 0; i < SIM_THREADS; i++) {
 		const char *const p = sim_thread_memory(i);
 		struct core_thread t;

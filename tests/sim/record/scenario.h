@@ -12,8 +12,9 @@ struct scenario {
 	unsigned events;
 	unsigned large; /* of 16 events, how many fill most of a page */
 	unsigned mode; /* enum spur_trace_mode */
-	bool ticks; /* events behind the gate have no arguments */
+	bool ticks; /* the last event behind the gate is another point's, without arguments */
 	bool strings; /* events have strings or names by ids */
+	bool fibers; /* threads run fibers */
 	/* Of scenario_gated(), for each thread: pages that it fills before the gate ... */
 	unsigned pages[SIM_THREADS];
 	bool begun[SIM_THREADS]; /* ... then an event in the next one; events behind the gate */
@@ -45,9 +46,11 @@ void scenario_gated_session(void);
 void scenario_gated_snapshot(void);
 void scenario_snapshot(void); /* a process that takes a snapshot */
 void scenario_forker(void); /* its child records too */
+/* The same in a handler, once. */
+void scenario_forking_handler(void);
 /* After all threads have ended: ends the recording. */
 void scenario_last(void);
-/* Events that are counted as lost in memory only. */
+/* Events that may be counted as lost in memory only. */
 uint64_t scenario_lost(void);
 
 #endif

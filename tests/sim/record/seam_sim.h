@@ -27,6 +27,7 @@
 #define SPB_CHUNK_SIZE SIM_CHUNK
 enum {
 	SEAM_WORDS = 1024,
+	SEAM_GUARD = 1,
 	SEAM_STRINGS = 16,
 	SEAM_LOOK_AGAIN = 3,
 	SEAM_ASK_NS = 8,
@@ -194,6 +195,14 @@ static inline void *seam_map(int fd, uint64_t off, size_t size, bool touch)
 	return sim_map(fd, off, size);
 }
 
+/* Simulated children are made by fork(). */
+static inline bool seam_guard(void *p, size_t size)
+{
+	(void)p;
+	(void)size;
+	return false;
+}
+
 static inline void *seam_reserve(size_t size)
 {
 	return sim_reserve(size);
@@ -233,6 +242,13 @@ static inline bool seam_mirror(void *to, const void *from, size_t size)
 static inline void seam_replace(void *p, size_t size, uint32_t value)
 {
 	sim_replace(p, size, value);
+}
+
+/* No simulated handler forks. */
+static inline void seam_detach(void *p, size_t size)
+{
+	(void)p;
+	(void)size;
 }
 
 /* Only a session's process has a lock. */

@@ -55,6 +55,8 @@ static bool is_skipped(const char *p, uint64_t v)
 		return part == PART_RECORD && (v & 15) == SPB_RESERVED;
 	case SIM_COMMIT_SKIPPED:
 		return part == PART_RECORD && (v & 15) == SPB_EVENT && at_times(4);
+	case SIM_FIBER_SKIPPED:
+		return part == PART_RECORD && (v & 15) == SPB_FIBER;
 	case SIM_DESCRIPTOR_SKIPPED:
 		return part == PART_DESCRIPTOR && at_times(2);
 	default:
@@ -236,6 +238,8 @@ static void change(void *p, uint64_t v, size_t size)
 	track_before(p, size);
 	memcpy(p, &v, size);
 	track_after(p, size);
+	if (sim.in_thread && disk_has(p, NULL))
+		disk_note(sim.current, p, size, NULL, SIM_PLAIN);
 }
 
 /* A release store, or an exchange, that other threads may see. */
@@ -300,8 +304,12 @@ uint64_t sim_add(uint64_t *p, uint64_t v)
 		return (*p += v) - v;
 	change_step(p, sizeof(*p));
 	old = *p;
+	if (sim.options.mutant != SIM_NONE && is_skipped((char *)p, old + v))
+		return old;
+	if (sim.options.mutant == SIM_LOST_TWICE && disk_has(p, NULL))
+		v *= 2;
 	if ((sim.options.mutant == SIM_LOST_NOT_RESET && lost && less) ||
-	    (sim.options.mutant == SIM_LOST_NOT_COUNTED && lost && !less) ||
+	    (sim.options.mutant == SIM_LOST_NOT_COUNTED && sim_depth() && disk_has(p, NULL)) ||
 	    (sim.options.mutant == SIM_TAKEN_BACK_SKIPPED && at && less))
 		return old;
 	if (sim.options.mutant == SIM_ADD_IN_TWO_STEPS)

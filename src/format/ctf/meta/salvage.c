@@ -131,6 +131,25 @@ static bool is_whole(const char *p, const char *end)
 	return !open;
 }
 
+/* Blanks NULs outside strings, which the reader skips: they are no reason to leave a piece out. */
+static void nuls_blank(struct salvage *s)
+{
+	bool in_string = false;
+
+	for (size_t i = 0; s->generation != CTF_2 && i < s->len; i++) {
+		const char c = s->text[i];
+
+		if (c == '"')
+			in_string = !in_string;
+		else if (c == '\n')
+			in_string = false;
+		else if (c == '\\' && in_string)
+			i++;
+		else if (!c && !in_string)
+			s->text[i] = ' ';
+	}
+}
+
 /* Leaves out pieces that are cut. */
 static void cut_leave_out(struct salvage *s)
 {
@@ -238,6 +257,7 @@ static struct ctf_meta *rounds(struct salvage *s, struct spur_error *err)
 	struct spur_error first = { 0 };
 	uint64_t at = 0;
 
+	nuls_blank(s);
 	cut_leave_out(s);
 	for (unsigned i = 0; i < MOST_ROUNDS && i * s->len < MOST_BYTES; i++) {
 		struct spur_error failed = { 0 };

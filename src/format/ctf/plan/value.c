@@ -87,9 +87,12 @@ static struct spur_value *value_add(struct value_run *r, const struct step *s)
 
 static size_t path_put(char *path, size_t at, const char *text)
 {
-	const int n = snprintf(path + at, PATH_ROOM - at, "%s", text);
+	const size_t left = PATH_ROOM - 1 - at, len = strnlen(text, left);
 
-	return at + (size_t)n < PATH_ROOM ? at + (size_t)n : PATH_ROOM - 1;
+	assert(at < PATH_ROOM);
+	memcpy(path + at, text, len);
+	path[at + len] = '\0';
+	return at + len;
 }
 
 static void value_path(const struct value_run *r, const struct spur_value *v, char *path)

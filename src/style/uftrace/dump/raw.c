@@ -518,7 +518,7 @@ static void out_side_files(struct dump *d, const struct spur_event *rows, enum s
 	uint64_t k = 0;
 	bool first = true;
 
-	for (uint32_t i = 0; i < t->nstreams && d->s->data; i++) {
+	for (uint32_t i = 0; i < d->s->nsources && d->s->data; i++) {
 		uint64_t off = 0;
 
 		while (k < d->nsides && rows[k].stream < i)
@@ -659,7 +659,7 @@ static bool make_tasks(struct dump *d)
 
 static enum spur_status dump_all(struct dump *d)
 {
-	static const struct pipe_render lines = { .stage = stage, .render = render };
+	static const struct pipe_render lines = { .stage = stage, .render = render, .light = true };
 	struct pipe_options pipe = d->env->pipe;
 
 	pipe.in_turn = true;

@@ -141,10 +141,11 @@ bool style_open(struct style *s, struct pass_env *env)
 	arena_init_scratch(&s->frames);
 	s->index_cap = t->ntracks + 1;
 	s->index = mem_table_alloc(s->index_cap, sizeof(*s->index));
-	s->sources = mem_array(t->nstreams + 1, 1);
+	s->nsources = t->nstreams;
+	s->sources = mem_array(s->nsources + 1, 1);
 	if (!s->index || !s->sources)
 		return false;
-	for (size_t i = 0; s->data && i < t->nstreams; i++)
+	for (size_t i = 0; s->data && i < s->nsources; i++)
 		s->sources[i] = (uint8_t)source_of_path(t->streams[i].path);
 	s->name_comm = trace_intern(env->trace, "comm");
 	return s->name_comm && map_tids(s) && map_files(s) && add_tasks(s);

@@ -72,7 +72,9 @@ struct style {
 	struct map64 files; /* thread ids with a .dat */
 	uint32_t *index; /* track to 1 + index of its task */
 	size_t index_cap;
-	uint8_t *sources; /* enum style_source by stream */
+	/* enum style_source by stream; those that a recording gets as it grows are of programs */
+	uint8_t *sources;
+	size_t nsources;
 	uint8_t *specials; /* enum style_special by class; 0: not yet known */
 	size_t specials_cap;
 	uint32_t max_stack;
@@ -119,7 +121,7 @@ bool style_is_outside(const struct style *s, const struct style_task *t,
 
 static inline enum style_source style_source_of(const struct style *s, const struct spur_event *row)
 {
-	return row->stream < s->trace->nstreams ? s->sources[row->stream] : FROM_USER;
+	return row->stream < s->nsources ? s->sources[row->stream] : FROM_USER;
 }
 
 /*
