@@ -14,17 +14,19 @@
 
 #include "base/err.h"
 
-#define NCURSES_FUNCTIONS(X)                                                                       \
-	X(newterm)                                                                                 \
-	X(delscreen)                                                                               \
-	X(endwin)                                                                                  \
-	X(cbreak)                                                                                  \
-	X(noecho)                                                                                  \
-	X(nonl)                                                                                    \
-	X(keypad)                                                                                  \
-	X(nodelay) X(wget_wch) X(wmove) X(waddnwstr) X(wattr_set) X(werase) X(wrefresh) X(clearok) \
-		X(start_color) X(use_default_colors) X(init_pair) X(has_colors) X(curs_set)        \
-			X(tigetstr) X(tigetnum) X(tigetflag) X(resizeterm) X(set_escdelay)
+#define NCURSES_FUNCTIONS(X)                                                                \
+	X(newterm)                                                                          \
+	X(delscreen)                                                                        \
+	X(endwin)                                                                           \
+	X(cbreak)                                                                           \
+	X(noecho)                                                                           \
+	X(nonl)                                                                             \
+	X(keypad)                                                                           \
+	X(nodelay)                                                                          \
+	X(wget_wch) X(wmove) X(waddnwstr) X(wattr_set) X(werase) X(wrefresh) X(clearok)     \
+		X(start_color) X(use_default_colors) X(init_pair) X(has_colors) X(curs_set) \
+			X(tigetstr) X(tigetnum) X(tigetflag) X(resizeterm) X(set_escdelay)  \
+				X(def_prog_mode)
 
 struct ncurses {
 #define NCURSES_MEMBER(NAME) __typeof__(&NAME) NAME;

@@ -87,6 +87,21 @@ static void stop_end(struct screen *s)
 	s->handles_stop = false;
 }
 
+/*
+ * Lets the terminal keep its queues when Ctrl-Z is pressed. Emptied, they lose what is being drawn,
+ * and the key whose reading has just begun: the program would wait for another, and not stop before.
+ */
+static void keep_queues(struct screen *s)
+{
+	struct termios modes;
+
+	if (tcgetattr(STDIN_FILENO, &modes))
+		return;
+	modes.c_lflag |= NOFLSH;
+	tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+	s->curses.def_prog_mode();
+}
+
 static void add_leave_text(const char *s)
 {
 	const size_t at = strlen(leave_text);
@@ -201,6 +216,7 @@ static enum spur_status begin(struct screen *s, bool color, struct spur_error *e
 	s->curses.keypad(*s->curses.screen, true);
 	s->curses.nodelay(*s->curses.screen, true);
 	s->curses.set_escdelay(ESCAPE_MS);
+	keep_queues(s);
 	find_size(s);
 	rescue_begin(s);
 	return SPUR_OK;
@@ -336,6 +352,7 @@ static void suspend(struct screen *s)
 {
 	sigset_t stop;
 
+	tcflush(STDIN_FILENO, TCIFLUSH); /* keys are not for the shell */
 	s->curses.curs_set(1);
 	s->curses.endwin();
 	rescue_end();

@@ -265,6 +265,8 @@ def restored(t, trace):
             s.ready()
             if not s.screen.alternate or s.modes()[3] & termios.ECHO:
                 raise Wrong("the terminal was not taken over")
+            if not s.modes()[3] & termios.NOFLSH:
+                raise Wrong("Ctrl-Z would empty the terminal's queues")
             s.press("2")
             if isinstance(how, str):
                 s.type(how)
