@@ -41,10 +41,13 @@ enum {
 /* --- the lock --- */
 
 /*
- * Takes the lock. Returns false if this thread has it: a signal handler came in between. Others
- * have it for a short time only.
+ * Takes the lock; until core_leave() no signal handler of the program's runs in this thread.
+ * Returns false if the thread is in a slow path already: this is a signal handler that interrupts
+ * it. Others have the lock for a short time only.
  */
 CORE bool core_enter(void);
+/* The same, and returns false if another thread has the lock. */
+CORE bool core_enter_try(void);
 CORE void core_leave(void);
 /* The lock alone, for the helper, and for callers that have set `busy`. */
 CORE void core_lock(void);
@@ -368,6 +371,7 @@ struct core_thread {
 	uint64_t lost; /* events while no recording was under way, for one that begins */
 	uint32_t refused; /* events to lose before the thread looks for a chunk again */
 	uint64_t fiber;
+	uint64_t signals; /* which were blocked before the thread took the lock */
 	bool busy; /* in a slow path; a signal handler that comes now must not be */
 	bool listed;
 	bool ended; /* its destructor has run; it may run again */

@@ -438,6 +438,7 @@ void core_switch(void)
 /* `other`: off if the recording is on, and on if it is off; else as `on` says. */
 static void record_set(bool other, bool on)
 {
+	const uint64_t signals = seam_signals_block();
 	uint32_t *control;
 
 	core_look_orphan();
@@ -451,10 +452,11 @@ static void record_set(bool other, bool on)
 		seam_wake(control, INT32_MAX);
 	}
 	seam_add32(&core_users, UINT32_MAX);
-	if (!core_enter())
-		return;
-	core_switch();
-	core_leave();
+	if (core_enter()) {
+		core_switch();
+		core_leave();
+	}
+	seam_signals_restore(signals);
 }
 
 void core_record(bool on)

@@ -469,6 +469,26 @@ static inline bool seam_gone(uint32_t pid)
 }
 
 /*
+ * No handler of the program's runs in this thread until seam_signals_restore() has what this
+ * returns. What the thread does itself, a fault for one, still ends as the program has chosen.
+ */
+static inline uint64_t seam_signals_block(void)
+{
+	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	uint64_t most = ~(uint64_t)0, before = 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		most &= ~((uint64_t)1 << (own[i] - 1));
+	seam_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&most, (long)&before, sizeof(most), 0, 0);
+	return before;
+}
+
+static inline void seam_signals_restore(uint64_t before)
+{
+	seam_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before), 0, 0);
+}
+
+/*
  * Starts a thread of the kernel that the C library does not know: it keeps no program from ending,
  * gets no signal, and has no thread-local memory. `memory`: SEAM_THREAD_SIZE bytes of zeros for it,
  * which may be unmapped when *id, its number, has become 0. Returns false if it cannot run.

@@ -39,15 +39,45 @@ void core_unlock(void)
 		seam_wake(&lock, 1);
 }
 
+/*
+ * A thread that has the lock runs no signal handlers: one that left by siglongjmp(), or ended the
+ * thread, would leave the lock taken.
+ */
+static void busy_begin(void)
+{
+	core_own.signals = seam_signals_block();
+	core_own.busy = true;
+	seam_fence();
+}
+
+static void busy_end(void)
+{
+	const uint64_t signals = core_own.signals;
+
+	seam_fence();
+	core_own.busy = false;
+	seam_signals_restore(signals);
+}
+
 bool core_enter(void)
 {
 	core_look_orphan();
 	if (core_own.busy)
 		return false;
-	core_own.busy = true;
-	seam_fence();
+	busy_begin();
 	core_lock();
 	return true;
+}
+
+bool core_enter_try(void)
+{
+	if (core_own.busy)
+		return false;
+	busy_begin();
+	if (core_lock_try())
+		return true;
+	busy_end();
+	return false;
 }
 
 /* Moves `n` of a count to the header. Called with the lock. */
@@ -78,17 +108,14 @@ static void unlisted_move(void)
 void core_leave(void)
 {
 	core_unlock();
-	seam_fence();
-	core_own.busy = false;
+	busy_end();
 	/* No chunk will say what handlers lost in here. */
 	while (!core_own.listed && (seam_load(&core_own.lost) || seam_load(&core_unlisted_lost))) {
-		core_own.busy = true;
-		seam_fence();
+		busy_begin();
 		core_lock();
 		unlisted_move();
 		core_unlock();
-		seam_fence();
-		core_own.busy = false;
+		busy_end();
 	}
 }
 
@@ -504,6 +531,7 @@ static bool chunk_next(const char *at, uint64_t events)
 {
 	/* What follows may take long, and the record that waits has a time from before. */
 	const struct core_moment opened = core_clock_moment();
+	const uint64_t signals = seam_signals_block();
 	bool good;
 
 	core_lock();
@@ -530,6 +558,7 @@ static bool chunk_next(const char *at, uint64_t events)
 		core_thread_lost(&core_own);
 	}
 	core_unlock();
+	seam_signals_restore(signals);
 	return good;
 }
 
@@ -599,12 +628,8 @@ static void switches_look(void)
 {
 	if (core_own.session != seam_load(&core_session.number))
 		return;
-	core_own.busy = true;
-	seam_fence();
-	if (!core_lock_try()) {
+	if (!core_enter_try()) {
 		spur_trace_here.sync = 0;
-		seam_fence();
-		core_own.busy = false;
 		return;
 	}
 	if (core_session.number && core_own.session == core_session.number) {
@@ -616,12 +641,17 @@ static void switches_look(void)
 
 void spur_trace_sync(uint64_t ticks)
 {
+	uint64_t signals;
+
 	if (core_own.busy)
 		return;
+	/* A handler that left from in here by siglongjmp() would be one of core_users for ever. */
+	signals = seam_signals_block();
 	spur_trace_here.sync = ticks + ((uint64_t)1 << CORE_SYNC_TICKS_LOG);
 	bookkeeping_add(SPB_TIME, ticks, ticks);
 	core_clock_learn();
 	switches_look();
+	seam_signals_restore(signals);
 }
 
 void core_thread_fiber(uint64_t id)
@@ -651,6 +681,8 @@ static void thread_end(void *p)
 	char *end, *chunk;
 
 	(void)p;
+	/* A handler has ended the thread while it was taking a page, where it needs no lock. */
+	own->busy = false;
 	if (!core_enter())
 		return;
 	end = seam_load_pointer(&spur_trace_here.end);

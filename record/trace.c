@@ -71,7 +71,7 @@ void core_orphaned(void)
 		seam_set_pointer(&spur_trace_here.end, NULL);
 		return;
 	}
-	core_own.fork_entered = !core_own.busy && core_lock_try();
+	core_own.fork_entered = core_enter_try();
 	fork_child();
 }
 
@@ -305,9 +305,10 @@ __attribute__((constructor)) static void start(void)
 
 	core_helper_unwanted = help && strcmp(help, "0") == 0;
 	pthread_once(&once, init);
-	core_enter();
-	core_categories_read(getenv("SPUR_TRACE_CATEGORIES"));
-	core_leave();
+	if (core_enter()) {
+		core_categories_read(getenv("SPUR_TRACE_CATEGORIES"));
+		core_leave();
+	}
 	if (path && *path) {
 		const int why = spur_trace_start(path);
 
@@ -318,8 +319,7 @@ __attribute__((constructor)) static void start(void)
 			complain("SPUR_TRACE_DUMP", EINVAL);
 		if (!why && other && !core_switch_at(other))
 			complain("SPUR_TRACE_SWITCH", EINVAL);
-	} else if (!path) {
-		core_enter();
+	} else if (!path && core_enter()) {
 		core_system_find();
 		core_leave();
 	}

@@ -168,6 +168,10 @@ QUIET static int go_on(pid_t pid, int how, int sig)
 
 	if (ptrace(how, pid, 0, sig) || waitpid(pid, &status, 0) < 0)
 		_exit(3);
+	/* The library had signals blocked when this one was sent. */
+	while (WIFSTOPPED(status) && WSTOPSIG(status) == SIGUSR1)
+		if (ptrace(PTRACE_CONT, pid, 0, SIGUSR1) || waitpid(pid, &status, 0) < 0)
+			_exit(3);
 	if (WIFEXITED(status))
 		return 0;
 	if (WIFSIGNALED(status) || WSTOPSIG(status) != SIGTRAP) {
