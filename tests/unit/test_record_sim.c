@@ -80,8 +80,10 @@ static const char *run_seed(uint64_t seed, enum sim_mutant mutant)
 	s.sessions = sessions ? 1 + (unsigned)sim_random(2) : 0;
 	s.session_steps = (unsigned)sim_random(400);
 	s.kills_session = (unsigned)sim_random(3);
+	s.lists = 1 + (unsigned)sim_random(2);
+	s.list_steps = (unsigned)sim_random(800);
 	scenario_set(&s);
-	others = forks || sessions ? 0 : (unsigned)sim_random(4);
+	others = forks || sessions ? 0 : (unsigned)sim_random(5);
 	sim_on_crash(check_crash);
 	sim_on_dump(check_dump);
 	if (sessions) {
@@ -101,6 +103,8 @@ static const char *run_seed(uint64_t seed, enum sim_mutant mutant)
 		sim_thread_add(scenario_switcher, NULL);
 	if (others == 2)
 		sim_thread_add(scenario_pauser, NULL);
+	if (others == 4)
+		sim_thread_add(scenario_lister, NULL);
 	if (forks)
 		sim_thread_add(forking_handlers ? scenario_writer : scenario_forker,
 			       forking_handlers ? scenario_forking_handler : NULL);

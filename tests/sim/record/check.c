@@ -59,6 +59,9 @@ static void read_row(struct spur_trace *t, const struct spur_event *row)
 	}
 	if (spur_args(t, row, &args) != SPUR_OK || !args.count) {
 		law_read_damage();
+	} else if (strcmp(name, "categories") == 0) {
+		law_read_told(strcmp(args.items[0].text, "none") == 0 ||
+			      strcmp(args.items[0].text, "all") == 0);
 	} else {
 		n = args.items[0].u;
 		law_read_event(n, n && is_whole(name, n, &args));

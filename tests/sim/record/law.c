@@ -26,6 +26,7 @@ static struct {
 	bool pinned; /* a ring has kept a chunk that was not complete when it came round */
 	uint8_t file; /* recordings begun so far */
 	unsigned ndumps;
+	uint64_t told; /* lists of categories, each of which the library may state as an event */
 	uint8_t fibers[SIM_THREADS]; /* that run */
 	struct {
 		uint8_t process, file;
@@ -37,7 +38,7 @@ static bool ring;
 static bool live[LAW_EVENTS]; /* the recording has it; for the check of a dump */
 
 static struct {
-	uint64_t events, ticks, lost, sum;
+	uint64_t events, ticks, told, lost, sum;
 	/* Events of the thread itself: the first one in each recording, and the last one. */
 	uint64_t first[SIM_THREADS][LAW_FILES], last[SIM_THREADS];
 	uint64_t chunk; /* now */
@@ -105,6 +106,11 @@ uint64_t law_tick(void)
 
 	events[n - 1].tick = true;
 	return n;
+}
+
+void law_told(void)
+{
+	now.told++;
 }
 
 void law_fiber(uint64_t id)
@@ -280,6 +286,13 @@ void law_read_fiber(uint64_t fiber)
 	seen.fiber = fiber;
 }
 
+void law_read_told(bool whole)
+{
+	seen.told++;
+	seen.torn |= !whole;
+	seen.twice |= seen.told > now.told;
+}
+
 void law_read_tick(void)
 {
 	seen.ticks++;
@@ -297,7 +310,7 @@ void law_read_damage(void)
 
 uint64_t law_read_sum(void)
 {
-	return (seen.sum * 31 + seen.ticks) * 31 + seen.lost;
+	return ((seen.sum * 31 + seen.ticks) * 31 + seen.told) * 31 + seen.lost;
 }
 
 /* In rings, those behind the first one that is there of the thread's in that recording. */
@@ -367,7 +380,7 @@ static const char *dump_lacks(unsigned n)
 		missing += now.dumps[n].ticks - seen.ticks;
 	if (!ring && missing > seen.lost + now.dumps[n].lost)
 		return "a dump lacks an event that it does not count as lost";
-	if (seen.lost > could - seen.events - seen.ticks + sim_taken_again())
+	if (seen.lost > could - seen.events - seen.ticks + now.told - seen.told + sim_taken_again())
 		return "a dump counts more events as lost than it lacks";
 	return NULL;
 }
@@ -408,7 +421,7 @@ const char *law_check(enum law_moment moment, uint64_t in_memory)
 		return "an event is on another fiber than it was recorded on";
 	if (missing() > seen.lost + (moment == LAW_CRASH ? in_memory : 0))
 		return "an event is missing that is not counted as lost";
-	if (seen.lost > unread + sim_taken_again())
+	if (seen.lost > unread + now.told - seen.told + sim_taken_again())
 		return "more events are counted as lost than are missing";
 	return NULL;
 }

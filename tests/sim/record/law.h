@@ -22,6 +22,8 @@ uint64_t law_event(void);
 void law_recorded(uint64_t event);
 /* The same for an event that does not say its number. */
 uint64_t law_tick(void);
+/* A list of categories is told; the library may state that, once. */
+void law_told(void);
 /* A recording begins or ends; events at that time, and without a recording, may be missing. */
 void law_recording(bool on);
 /* The next recording begins, in a file of its own. */
@@ -56,6 +58,7 @@ void law_read_begin(void);
 /* `whole`: its arguments are those of the event. */
 void law_read_event(uint64_t event, bool whole);
 void law_read_tick(void);
+void law_read_told(bool whole);
 /*
  * What is read next is of the chunk with this number; 0: that is not known. Before it in the file,
  * so often another chunk of its thread was closed before the next one was opened: SPEC spur/gap.

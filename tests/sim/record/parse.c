@@ -221,6 +221,15 @@ static bool is_id(uint64_t id, uint64_t event)
 	return !id;
 }
 
+/* SPEC spur/list: what a process was told. */
+static bool is_list(const struct record *r)
+{
+	const char *const text = (const char *)r->p + 2;
+
+	return r->words == 1 && ((number(r->p, 2) == 4 && memcmp(text, "none", 4) == 0) ||
+				 (number(r->p, 2) == 3 && memcmp(text, "all", 3) == 0));
+}
+
 /* A number and its complement; or a number and texts. */
 static void tell(const struct record *r, unsigned gaps)
 {
@@ -232,6 +241,8 @@ static void tell(const struct record *r, unsigned gaps)
 	law_read_fiber(r->fiber);
 	if (strcmp(name, "tick") == 0) {
 		law_read_tick();
+	} else if (strcmp(name, "categories") == 0) {
+		law_read_told(is_list(r));
 	} else if (strcmp(name, "unnamed") == 0 || is_string(name, event)) {
 		law_read_event(event, whole && r->words == 2 && number(r->p + 8, 8) == ~event);
 	} else if (strcmp(name, "string") == 0) {

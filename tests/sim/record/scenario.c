@@ -230,6 +230,61 @@ void scenario_pauser(void)
 	law_recording(true);
 }
 
+/* What src/recorder/switches.c does. Returns whether the list was taken soon enough. */
+static bool tell(const char *list)
+{
+	uint8_t *const head = core_session.head;
+	const uint32_t odd = seam_load32(head + SPB_LIST_NUMBER_AT) | 1;
+	uint32_t *const control = (uint32_t *)(void *)(head + SPB_CONTROL_AT);
+
+	law_told();
+	seam_store32(head + SPB_LIST_NUMBER_AT, odd);
+	seam_fence_threads();
+	seam_copy(head + SPB_LIST_AT, list, strlen(list) + 1);
+	seam_store32(head + SPB_LIST_NUMBER_AT, odd + 1);
+	seam_add32(control, SPB_CONTROL_STEP);
+	seam_wake(control, INT32_MAX);
+	for (unsigned i = 0; i < now.list_steps; i++)
+		if (seam_load32(head + SPB_LIST_TAKEN_AT) == odd + 1)
+			return true;
+	return false;
+}
+
+/* Whether points of the category are as the list says that was told last. */
+static void expect_told(bool on)
+{
+	bool is_on;
+
+	if (!core_enter())
+		return;
+	is_on = seam_load32(core_category_word("sim"));
+	core_leave();
+	if (is_on != on)
+		sim_fail("a list was taken, and points do not follow it");
+}
+
+void scenario_lister(void)
+{
+	bool taken = false;
+
+	if (!law_is_recording() || !core_enter())
+		return;
+	/* As a thread does whose whole time is due. */
+	core_helper_start(false);
+	core_leave();
+	law_recording(false);
+	for (unsigned i = 0; i < now.lists; i++) {
+		taken = tell("none");
+		if (taken)
+			expect_told(false);
+		taken = tell("all");
+		if (taken)
+			expect_told(true);
+	}
+	if (taken)
+		law_recording(true);
+}
+
 void scenario_dump(void)
 {
 	unsigned n;

@@ -23,6 +23,8 @@ struct scenario {
 	unsigned sessions, session_steps, kills_session;
 	unsigned chunks; /* of a ring for each thread, or of a oneshot */
 	bool no_helper; /* of a session, which threads then leave themselves */
+	unsigned lists,
+		list_steps; /* pairs of lists of categories, and how long each is waited for */
 };
 void scenario_set(const struct scenario *s);
 
@@ -38,6 +40,7 @@ void scenario_ender(void); /* ends the recording */
 void scenario_gated_switcher(void);
 void scenario_switcher(void); /* ends the recording, and starts another one */
 void scenario_pauser(void); /* has the recording switched off and on */
+void scenario_lister(void); /* a process that tells lists of categories */
 void scenario_dump(void); /* dumps the recording; as a handler too */
 void scenario_gated_dump(void);
 void scenario_find(void); /* looks out for sessions */
