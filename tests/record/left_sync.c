@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ __attribute__((noinline)) static void called(void)
 static void child(bool calls)
 {
 	signal(SIGUSR1, handler);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* should it hang */
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
 	SPUR_TRACE_INSTANT("app", "stepped");
 	SPUR_TRACE_INSTANT("app", "behind");
