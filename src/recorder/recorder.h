@@ -84,6 +84,9 @@ void program_close(struct program *p);
 /* Says what is found in the program and what it would take to record more. */
 void program_describe(const struct program *p, const struct recorder_options *o);
 
+/* A file that a recorder which is killed while it copies a recording leaves in its directory. */
+#define SESSION_COPY "copy.part"
+
 /* The directory of a recording. */
 struct session {
 	char *path; /* absolute */

@@ -39,7 +39,8 @@ static bool ends_with(const char *name, const char *with)
 static bool is_part(const char *name)
 {
 	return strcmp(name, "session") == 0 || strcmp(name, SPB_LIST_NAME) == 0 ||
-	       ends_with(name, ".spb") || ends_with(name, note_ending);
+	       strcmp(name, SESSION_COPY) == 0 || ends_with(name, ".spb") ||
+	       ends_with(name, note_ending);
 }
 
 /*

@@ -262,7 +262,7 @@ static enum spur_status file_copy(struct system_session *s, const char *from,
 
 	if (!f)
 		return SPUR_OK;
-	snprintf(temp, sizeof(temp), "%s/copy.part", s->s.path);
+	snprintf(temp, sizeof(temp), "%s/" SESSION_COPY, s->s.path);
 	fd = os_open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", temp, strerror(errno));
