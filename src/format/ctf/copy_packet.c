@@ -4,12 +4,14 @@
  *
  * SPEC ctf/copy-clock: the times of event headers have few bits, and count from the event before or
  * from the packet's begin. The first event of a packet sets the packet's begin if events before it
- * are left out; where later ones leave a gap that the bits do not tell, a new packet begins.
+ * are left out; where later ones leave a gap that the bits do not tell, or time goes back, a new
+ * packet begins. No event of a packet is later than its end.
  */
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "format/ctf/copies.h"
+#include "format/ctf/head.h"
 #include "format/ctf/plan/bits.h"
 #include "format/ctf/rows.h"
 #include "format/ctf/wire.h"
@@ -327,6 +329,7 @@ struct walk {
 	bool any; /* an event is kept */
 	bool back; /* an event that is kept is earlier than one before it; found for repair only */
 	size_t events; /* that are kept; with `back` */
+	uint64_t due; /* as ctf_feed.due */
 };
 
 struct event {
@@ -334,6 +337,7 @@ struct event {
 	uint64_t clock;
 	uint32_t align; /* bits; set for those that are written */
 	bool kept;
+	bool whole; /* its header has all bits of its time */
 };
 
 static struct ctf_event *event_of(const struct walk *w, struct ctf_cursor *c)
@@ -362,16 +366,22 @@ static uint64_t next_of(const struct walk *w, const struct kept *set, uint64_t b
 	return bit < w->p->content ? bit : UINT64_MAX;
 }
 
-/* SPEC ctf/clock-back: a time that would be later than the packet's end did not wrap. */
-static uint64_t clock_of(const struct walk *w, uint64_t clock)
+/*
+ * SPEC ctf/clock-back: the time of the event from bit `from` on, which the cursor is behind, as the
+ * reader has it. Once an event is later than the packet's end, that end is wrong, and later ones
+ * wrap. What the reader took for damage is not among the events.
+ */
+static uint64_t clock_of(struct walk *w, uint64_t from, uint64_t before)
 {
-	const struct ctf_packet *p = w->p;
-	const uint64_t wrap = w->k->time_bits < 64 ? (uint64_t)1 << w->k->time_bits : 0;
+	const struct ctf_cursor *c = &w->s->cursor;
+	uint64_t clock = c->clock;
 
-	return has_end(p) && w->k->usual && clock > p->end && clock >= wrap &&
-			       clock - wrap >= p->begin
-		       ? clock - wrap
-		       : clock;
+	if (clock <= w->due)
+		return clock;
+	clock = clock_back(w->k, w->p, c->data, from, clock, before);
+	if (clock == c->clock)
+		w->due = UINT64_MAX;
+	return clock;
 }
 
 /*
@@ -395,11 +405,11 @@ static bool event_next(struct walk *w, struct event *ev)
 			continue;
 		}
 		if (event_of(w, c) && c->at > from) {
-			if (w->real)
-				c->clock = clock_of(w, c->clock);
+			c->clock = clock_of(w, begin, clock);
 			*ev = (struct event){ .from = begin,
 					      .to = c->at,
 					      .clock = c->clock,
+					      .whole = head_is_long(w->k, c->data, begin),
 					      .kept = !w->kept ||
 						      kept_has(w->kept, w->f->stream,
 							       copies_place(w->k, w->p, begin)) };
@@ -418,6 +428,7 @@ static void walk_begin(struct walk *w)
 
 	cursor_begin(w->s, w->p);
 	ctf_packet_begin(w->tr, w->k, w->p, c);
+	w->due = has_end(w->p) ? w->p->end : UINT64_MAX;
 }
 
 /* Finds out whether all events are kept, or any. */
@@ -526,13 +537,16 @@ static void head_put(struct walk *w)
 struct making {
 	struct copies_entry e;
 	uint64_t clock; /* of the last event */
+	uint64_t latest; /* time of an event */
 	bool any; /* an event was added */
 	bool cut; /* events before the next one were left out */
 };
 
-static bool is_far(const struct walk *w, uint64_t from, uint64_t to)
+/* Whether the bits of the event's time do not tell it if the clock before it is `from`. */
+static bool is_far(const struct walk *w, uint64_t from, const struct event *ev)
 {
-	return w->k->time_bits && w->k->time_bits < 64 && to - from > bits_mask(w->k->time_bits);
+	return w->k->time_bits && w->k->time_bits < 64 && !ev->whole &&
+	       ev->clock - from > bits_mask(w->k->time_bits);
 }
 
 /* One event that is kept; begins another packet if its time needs that. */
@@ -541,8 +555,8 @@ static bool making_add(struct walk *w, struct making *m, const struct event *ev)
 	struct copies *s = w->s;
 	const bool has_begin = w->p->flags & PACKET_BEGIN;
 
-	if (m->any && has_begin && is_far(w, m->clock, ev->clock)) {
-		m->e.end = m->clock;
+	if (m->any && has_begin && is_far(w, m->clock, ev)) {
+		m->e.end = m->latest > m->e.begin ? m->latest : m->e.begin;
 		if (!packet_made(s, w->f, &m->e))
 			return false;
 		m->e.end = w->p->end;
@@ -555,6 +569,8 @@ static bool making_add(struct walk *w, struct making *m, const struct event *ev)
 	}
 	if (!m->any && m->cut && has_begin)
 		m->e.begin = ev->clock;
+	if (!m->any || ev->clock > m->latest)
+		m->latest = ev->clock;
 	m->any = true;
 	m->clock = ev->clock;
 	return event_add(w, ev);
@@ -601,7 +617,7 @@ static bool events_sort(struct walk *w, struct making *m)
 	}
 	if (n) {
 		qsort(all, n, sizeof(*all), by_clock);
-		if (all[0].clock < m->e.begin)
+		if (all[0].clock < m->e.begin || is_far(w, m->e.begin, &all[0]))
 			m->e.begin = all[0].clock;
 		if (all[n - 1].clock > m->e.end)
 			m->e.end = all[n - 1].clock;
@@ -617,7 +633,7 @@ static bool events_sort(struct walk *w, struct making *m)
 static bool packet_make(struct walk *w, const struct copies_entry *e, bool ends)
 {
 	struct copies *s = w->s;
-	struct making m = { .e = *e, .clock = w->p->begin };
+	struct making m = { .e = *e, .clock = w->p->begin, .latest = w->p->begin };
 	bool last = true;
 
 	if (!room_make(s, (w->p->content + 7) / 8 + 2 * sizeof(uint64_t)))
@@ -625,9 +641,8 @@ static bool packet_make(struct walk *w, const struct copies_entry *e, bool ends)
 	head_put(w);
 	if (!(w->back ? events_sort(w, &m) : events_add(w, &m, &last)))
 		return false;
-	if (!(w->p->flags & PACKET_END) || (!ends && !last) ||
-	    (s->copy->repair && m.clock > m.e.end))
-		m.e.end = m.clock;
+	if (!(w->p->flags & PACKET_END) || (!ends && !last) || m.latest > m.e.end)
+		m.e.end = m.latest;
 	return packet_made(s, w->f, &m.e);
 }
 

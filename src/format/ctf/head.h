@@ -30,6 +30,17 @@ static inline uint64_t head_clock(enum usual_header usual, const uint8_t *p, uin
 		       : clock_update(clock, load32(p, swap) >> 5, CTF_WIRE_COMPACT_TIME);
 }
 
+/*
+ * Whether the event from bit `from` on has a usual header in the long form, which has all bits of
+ * its time: no wrap is added to it. Requires that the header was read.
+ */
+static inline bool head_is_long(const struct ctf_class *k, const uint8_t *data, uint64_t from)
+{
+	uint32_t id;
+
+	return k->usual && !head_id(k->usual, data + align_up(from, 8) / 8, &id);
+}
+
 /* As ctf_time(), but clocks of 1 GHz need one addition. */
 static inline int64_t class_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles)
 {

@@ -237,20 +237,16 @@ void event_damage(struct ctf_feed *f, struct feed *feed, const char *why)
 	c->at = next;
 }
 
-/*
- * SPEC ctf/clock-back: where the time of an event is later than its packet's end, and one wrap of
- * the header's time earlier it lies between the packet's begin and the event before, the clock went
- * back and did not wrap. Returns that time, or `now`.
- */
-static uint64_t step_back(const struct ctf_feed *f, uint64_t now, uint64_t before)
+/* SPEC ctf/clock-back */
+uint64_t clock_back(const struct ctf_class *k, const struct ctf_packet *p, const uint8_t *data,
+		    uint64_t from, uint64_t now, uint64_t before)
 {
-	const enum usual_header usual = f->class->usual;
-	const unsigned bits = usual == USUAL_LARGE ? CTF_WIRE_LARGE_TIME : CTF_WIRE_COMPACT_TIME;
+	const unsigned bits = k->usual == USUAL_LARGE ? CTF_WIRE_LARGE_TIME : CTF_WIRE_COMPACT_TIME;
 	const uint64_t wrap = UINT64_C(1) << bits;
+	const bool fits = now >= wrap && now - wrap >= p->begin && now - wrap < before;
 
-	return usual && now >= wrap && now - wrap >= f->packet->begin && now - wrap < before
-		       ? now - wrap
-		       : now;
+	/* The long form has the whole time, which did not wrap. */
+	return k->usual && fits && !head_is_long(k, data, from) ? now - wrap : now;
 }
 
 /*
@@ -281,7 +277,7 @@ bool event_late(struct ctf_feed *f, struct feed *feed, uint64_t from, uint64_t c
 	struct ctf_cursor *c = &f->cursor;
 	const uint64_t now = c->clock;
 
-	c->clock = step_back(f, now, clock);
+	c->clock = clock_back(f->class, f->packet, c->data, from, now, clock);
 	if (c->clock < now) {
 		diag_add(&feed->diag, DIAG_WARN, "ctf/late-event", feed_file(f)->name,
 			 f->packet->file_off + from / 8, 0,

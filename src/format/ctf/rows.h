@@ -38,6 +38,15 @@ struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c, const cha
  */
 void event_damage(struct ctf_feed *f, struct feed *feed, const char *why);
 /*
+ * resync.c: the time of the event from bit `from` on, which is later than expected (ctf_feed.due).
+ * `now` is its time as its header says it, `before` that of the event before. SPEC ctf/clock-back:
+ * where one wrap of the header's time earlier it lies between the packet's begin and the event
+ * before, the clock went back and did not wrap. Returns that time, or `now`.
+ */
+uint64_t clock_back(const struct ctf_class *k, const struct ctf_packet *p, const uint8_t *data,
+		    uint64_t from, uint64_t now, uint64_t before);
+
+/*
  * resync.c: handles the event from bit `from` up to the cursor, which is later than expected
  * (ctf_feed.due). Returns false if it is damage, which is then skipped; else the event is accepted,
  * and its time may be corrected. `clock` is the clock before it.
