@@ -17,7 +17,8 @@ static bool worker_rows(void *worker, struct spur_event *rows, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct spur_event *row = &rows[i];
 
-		if (row->flags & SPUR_F_IMPLIED)
+		/* A row that the reader made is kept where something in the data tells it. */
+		if ((row->flags & SPUR_F_IMPLIED) && !row->len)
 			continue;
 		w->from = row->ts < w->from ? row->ts : w->from;
 		w->until = row->ts > w->until ? row->ts : w->until;

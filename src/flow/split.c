@@ -93,6 +93,19 @@ static struct part *part_next(struct run *r, const struct spur_event *row, uint6
 	return part_of(r, key);
 }
 
+/*
+ * A row that the reader made, which something in the data tells if it has a length: it belongs to
+ * its part, but makes none. Returns false if out of memory.
+ */
+static bool implied_keep(struct run *r, const struct spur_event *row)
+{
+	const struct map64_slot *slot =
+		row->len && r->rows ? map64_find(&r->by_key, key_of(r, row)) : NULL;
+
+	return !slot || !slot->value ||
+	       kept_add(r->parts[slot->value - 1].kept, row->stream, row->off);
+}
+
 static bool split_rows(void *self, struct spur_event *rows, size_t n)
 {
 	struct run *r = self;
@@ -102,8 +115,13 @@ static bool split_rows(void *self, struct spur_event *rows, size_t n)
 		const struct spur_event *row = &rows[i];
 		uint64_t key;
 
-		if (row->flags & SPUR_F_IMPLIED)
+		if (row->flags & SPUR_F_IMPLIED) {
+			if (!implied_keep(r, row)) {
+				r->failed = true;
+				return false;
+			}
 			continue;
+		}
 		r->start = r->rows ? r->start : row->ts;
 		key = key_of(r, row);
 		if (!p || key != p->key)
@@ -217,9 +235,8 @@ static enum spur_status part_copy(struct run *r, size_t number)
 	c.parts = from;
 	c.one_run = cut_format(r->trace) != r->trace->format;
 	if (from && part_name(r, number, name))
-		st = cut_is_dir(r->trace)
-			     ? copy_dir(&c, r->split->dir, name, r->split)
-			     : copy_file(&c, r->split->dir, name, r->split);
+		st = cut_is_dir(r->trace) ? copy_dir(&c, r->split->dir, name, r->split)
+					  : copy_file(&c, r->split->dir, name, r->split);
 	mem_free(from);
 	kept_free(p->kept);
 	p->kept = NULL;

@@ -50,6 +50,11 @@ enum spb_keep spb_copy_keeps(struct spb_copying *c, const struct spb_record *r, 
 /* copy_gaps.c */
 /* Decides when the chunks of a ring were closed, if not all are kept. False if out of memory. */
 bool spb_copy_gaps(struct spb_copying *c);
+/*
+ * Whether the copy has the ends that the gap before a chunk implies (SPEC spur/gap): then it needs
+ * the chunk, also if it has no record of it.
+ */
+bool spb_copy_has_gap(const struct spb_copying *c, uint32_t number);
 /* Stores the pair at which the chunk at `p` was closed in its copy's head, if one is decided. */
 void spb_copy_close(const struct spb_copying *c, const uint8_t *p, uint8_t *head);
 

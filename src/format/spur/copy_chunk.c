@@ -302,7 +302,7 @@ bool spb_copy_records(struct spb_copying *c, uint32_t number)
 	bool good;
 
 	c->copy->bytes_lost += look.lost;
-	if (c->part->kept && !look.any)
+	if (c->part->kept && !look.any && !spb_copy_has_gap(c, number))
 		return true;
 	if (look.whole && !sort && len == c->s->chunk_size) {
 		spb_copy_bytes(c, p, len);

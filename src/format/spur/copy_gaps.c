@@ -5,6 +5,13 @@
 #include "base/bits.h"
 #include "format/spur/copy.h"
 
+bool spb_copy_has_gap(const struct spb_copying *c, uint32_t number)
+{
+	const uint8_t *end;
+
+	return spb_copy_has(c, spb_off(c->s, spb_chunk(c->s, number, &end)) + SPB_OPEN_AT);
+}
+
 /* Returns true if the copy has the chunk. */
 static bool chunk_stays(struct spb_copying *c, uint32_t number)
 {
@@ -14,6 +21,8 @@ static bool chunk_stays(struct spb_copying *c, uint32_t number)
 
 	spb_cursor_open(c->s, &at, number, 0);
 	if (spb_64(at.base + SPB_CHUNK_LOST_AT) && spb_copy_has(c, spb_off(c->s, at.base)))
+		return true;
+	if (spb_copy_has_gap(c, number))
 		return true;
 	while (spb_record_next(c->s, &at, NULL, &r))
 		if (spb_copy_has_row(&r) && spb_copy_keeps(c, &r, &fewer) != SPB_DROP)

@@ -323,7 +323,10 @@ uint64_t spb_gap_ticks(const struct spb *s, uint32_t before, uint32_t chunk, uin
 	return (int64_t)(last - closed) > 0 ? last : closed;
 }
 
-/* Ends what is open before a gap. */
+/*
+ * Ends what is open before a gap. The rows' place is the pair that tells it, so that a copy knows
+ * them from the losses that the same head may tell.
+ */
 static void gap_ends(const struct spb_rows *w, uint32_t before, uint32_t chunk)
 {
 	const struct spb *const s = w->s;
@@ -335,7 +338,7 @@ static void gap_ends(const struct spb_rows *w, uint32_t before, uint32_t chunk)
 
 	if (!closed || !open)
 		return;
-	row_set(s, &(struct spb_record){ .p = p, .len = SPB_CHUNK_HEAD, .ticks = closed },
+	row_set(s, &(struct spb_record){ .p = p + SPB_OPEN_AT, .len = SPB_PAIR, .ticks = closed },
 		w->c->track, &row);
 	th->calls = (uint32_t)(open < UINT32_MAX ? open : UINT32_MAX);
 	pending_ends(w, &row, th->calls, SPUR_F_IMPLIED);
