@@ -197,9 +197,11 @@ bool view_item(const struct view *v, uint32_t lane, uint64_t number, struct view
 
 bool view_put_span(const struct view *v, const struct view_item *i, struct out *o)
 {
-	out_printf(o, "{\"track\":%u,\"depth\":%u,\"ts\":%lld,\"dur\":%lld,\"label\":%u}",
-		   i->info.track, i->info.depth, (long long)(i->item.start - view_zero(v)),
-		   (long long)i->item.dur, i->item.label);
+	out_printf(
+		o,
+		"{\"track\":%u,\"depth\":%u,\"ts\":%lld,\"dur\":%lld,\"label\":%u,\"number\":%llu}",
+		i->info.track, i->info.depth, (long long)(i->item.start - view_zero(v)),
+		(long long)i->item.dur, i->item.label, (unsigned long long)i->number);
 	return !o->error;
 }
 
@@ -251,22 +253,36 @@ static bool item_at(const struct view *v, uint32_t lane, int64_t t, struct view_
 	return true;
 }
 
+/*
+ * Returns true if the item of that number in its lane is there: many may begin and end at once. A
+ * number of another store of the trace may be wrong.
+ */
+static bool item_of_number(const struct view *v, uint32_t lane, int64_t number, int64_t t,
+			   int64_t dur, struct view_item *out)
+{
+	return number >= 0 && view_item(v, lane, (uint64_t)number, out) && out->item.start == t &&
+	       (dur < 0 || out->item.dur == dur);
+}
+
 bool view_item_of(const struct view *v, const struct view_request *r, struct view_item *out,
 		  struct view_answer *a)
 {
-	int64_t track, depth, t, dur;
+	int64_t track, depth, t, dur, number;
 	uint32_t lane;
 
 	if (!view_number(r, "track", 0, UINT32_MAX - 1, -1, &track) || track < 0 ||
 	    !view_number(r, "depth", 0, UINT32_MAX - 1, -1, &depth) || depth < 0 ||
 	    !view_number(r, "t", 0, INT64_MAX, -1, &t) || t < 0 ||
-	    !view_number(r, "dur", 0, INT64_MAX, -1, &dur))
+	    !view_number(r, "dur", 0, INT64_MAX, -1, &dur) ||
+	    !view_number(r, "number", 0, INT64_MAX, -1, &number))
 		return view_refuse(a, 400, "expected track, depth and t");
 	t = view_zero(v) > INT64_MAX - t ? INT64_MAX : view_zero(v) + t;
 	lane = store_lane_at(v->store, (uint32_t)track, (uint32_t)depth);
 	if (lane == SPUR_NONE)
 		return view_refuse(a, 404, "track %lld has no spans at depth %lld",
 				   (long long)track, (long long)depth);
+	if (item_of_number(v, lane, number, t, dur, out))
+		return true;
 	if (!item_at(v, lane, t, out))
 		return view_refuse(a, 404, "no span is there");
 	if (dur >= 0 && out->item.start == t)

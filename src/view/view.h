@@ -147,7 +147,7 @@ struct view_item {
 	struct store_lane info;
 	struct store_item item;
 };
-/* Writes it as JSON: track, depth, ts, dur, label. Returns false if out of memory. */
+/* Writes it as JSON: track, depth, ts, dur, label, number. Returns false if out of memory. */
 bool view_put_span(const struct view *v, const struct view_item *i, struct out *o);
 /*
  * As store_label(), but that label 0 is time off the CPU: the page and `spur report` have one name
@@ -163,8 +163,9 @@ static inline bool view_is_off_cpu(const struct store_item *i)
 bool view_item(const struct view *v, uint32_t lane, uint64_t number, struct view_item *out);
 /*
  * Finds the item that a request names by track, depth and t: the one that contains t, else the one
- * nearest to it; with dur, of those that begin at t the one that lasts so long. Returns false, with
- * a refusal, if the lane is empty.
+ * nearest to it; with dur, of those that begin at t the one that lasts so long; with number, of
+ * those that begin then and last so long the one that has this number in its lane. Returns false,
+ * with a refusal, if the lane is empty.
  */
 bool view_item_of(const struct view *v, const struct view_request *r, struct view_item *out,
 		  struct view_answer *a);

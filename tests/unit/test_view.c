@@ -282,12 +282,12 @@ static void test_numbers(void **state)
 	assert_string_equal(view_arg(&r, "f"), "");
 }
 
-#define OUTER "{\"track\":0,\"depth\":0,\"ts\":0,\"dur\":100,\"label\":1}"
-#define INNER1 "{\"track\":0,\"depth\":1,\"ts\":10,\"dur\":10,\"label\":2}"
-#define INNER2 "{\"track\":0,\"depth\":1,\"ts\":30,\"dur\":60,\"label\":2}"
-#define LEAF "{\"track\":0,\"depth\":2,\"ts\":40,\"dur\":0,\"label\":3}"
-#define AGAIN "{\"track\":0,\"depth\":0,\"ts\":190,\"dur\":100,\"label\":1}"
-#define TICK "{\"track\":0,\"depth\":0,\"ts\":300,\"dur\":0,\"label\":4}"
+#define OUTER "{\"track\":0,\"depth\":0,\"ts\":0,\"dur\":100,\"label\":1,\"number\":0}"
+#define INNER1 "{\"track\":0,\"depth\":1,\"ts\":10,\"dur\":10,\"label\":2,\"number\":0}"
+#define INNER2 "{\"track\":0,\"depth\":1,\"ts\":30,\"dur\":60,\"label\":2,\"number\":1}"
+#define LEAF "{\"track\":0,\"depth\":2,\"ts\":40,\"dur\":0,\"label\":3,\"number\":0}"
+#define AGAIN "{\"track\":0,\"depth\":0,\"ts\":190,\"dur\":100,\"label\":1,\"number\":1}"
+#define TICK "{\"track\":0,\"depth\":0,\"ts\":300,\"dur\":0,\"label\":4,\"number\":2}"
 
 static void test_refused(void **state)
 {
@@ -298,6 +298,7 @@ static void test_refused(void **state)
 	ask(state, "span", 400, "expected track, depth and t");
 	ask(state, "span?track=0&depth=0&t=-1", 400, NULL);
 	ask(state, "span?track=0&depth=0&t=0&dur=x", 400, NULL);
+	ask(state, "span?track=0&depth=0&t=0&number=-1", 400, NULL);
 	ask(state, "span?track=0&depth=9&t=0", 404, "track 0 has no spans at depth 9");
 	ask(state, "span?track=4294967295&depth=0&t=0", 400, NULL);
 	ask(state, "tiles?z=0&i=0", 400, "expected lanes as TRACK:FROM-TO, at most 1024");
@@ -406,6 +407,13 @@ static void test_find(void **state)
 	ask(state, "find?q=", 400, "expected something to find");
 	ask(state, "find?q=INNER", 200,
 	    "{\"hit\":" INNER1 ",\"total\":2,\"partial\":false,\"marks\":[10,30]}");
+	ask(state, "find?q=inner&track=0&depth=1&t=10&dur=10&number=0", 200,
+	    "{\"hit\":" INNER2 ",\"total\":2,\"partial\":false,\"marks\":[10,30]}");
+	/* A number that is of something else there, or of nothing, does not matter. */
+	ask(state, "find?q=inner&track=0&depth=1&t=10&dur=10&number=1", 200,
+	    "{\"hit\":" INNER2 ",\"total\":2,\"partial\":false,\"marks\":[10,30]}");
+	ask(state, "find?q=inner&track=0&depth=1&t=10&dur=10&number=9223372036854775807", 200,
+	    "{\"hit\":" INNER2 ",\"total\":2,\"partial\":false,\"marks\":[10,30]}");
 	ask(state, "find?q=inner&track=0&depth=1&t=10", 200,
 	    "{\"hit\":" INNER2 ",\"total\":2,\"partial\":false,\"marks\":[10,30]}");
 	/* Behind the last one comes the first one, before it the last one. */

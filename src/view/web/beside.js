@@ -58,7 +58,7 @@ export class Beside {
 
 	/** A span of the second one as one of both. @param {SpanRef} s @returns {SpanRef} */
 	out(s) {
-		return { track: s.track + this.track, depth: s.depth, ts: s.ts + this.offset, dur: s.dur, label: s.label + this.label };
+		return { track: s.track + this.track, depth: s.depth, ts: s.ts + this.offset, dur: s.dur, label: s.label + this.label, number: s.number };
 	}
 
 	/** @template {Lane} T @param {T} s @returns {T} */
@@ -150,10 +150,10 @@ export class Beside {
 		return out;
 	}
 
-	/** @param {Lane} lane @param {number} t */
-	async span(lane, t) {
-		if (!this.side(lane.track)) return this.a.span(lane, t);
-		const d = await this.b.span(this.in(lane), Math.max(0, t - this.offset)), out = (/** @type {SpanRef} */ s) => this.out(s);
+	/** @param {Lane} lane @param {number} t @param {number} [dur] @param {number} [number] */
+	async span(lane, t, dur, number) {
+		if (!this.side(lane.track)) return this.a.span(lane, t, dur, number);
+		const d = await this.b.span(this.in(lane), Math.max(0, t - this.offset), dur, number), out = (/** @type {SpanRef} */ s) => this.out(s);
 		return { ...d, span: out(d.span), parents: d.parents.map(out), children: d.children.map(out), previous: d.previous && out(d.previous),
 			next: d.next && out(d.next) };
 	}
@@ -205,8 +205,9 @@ export class Beside {
 		const found = [await this.a.find(query, side ? null : own, back), await this.b.find(query, side ? own : null, back)];
 		const { hit } = found[side], other = found[1 - side].hit;
 		/* Behind the last one comes the first one again: then the other one's turn has come. */
-		const over = !hit || (own !== null && (back ? hit.ts >= own.ts : hit.ts <= own.ts) &&
-			(hit.ts !== own.ts || (hit.track === own.track && hit.depth === own.depth)));
+		const before = (/** @type {number} */ x, /** @type {number} */ y) => (back ? x >= y : x <= y);
+		const over = !hit || (own !== null && before(hit.ts, own.ts) && (hit.ts !== own.ts ||
+			(hit.track === own.track && hit.depth === own.depth && before(hit.number ?? 0, own.number ?? 0))));
 		const at = over && other ? 1 - side : side, best = found[at].hit;
 		return { hit: best && at ? this.out(best) : best, total: found[0].total + found[1].total, partial: found[0].partial || found[1].partial,
 			marks: [...found[0].marks ?? [], ...(found[1].marks ?? []).map((t) => t + this.offset)] };

@@ -12,7 +12,7 @@ import { trackName } from "./types.js";
 export async function details(app) {
 	const { picked } = app.state;
 	if (!picked) return [element("p", {}, "Click a span to see its details. Drag over tracks to choose a range. Press ? for all keys.")];
-	const d = await app.source.span(picked, picked.ts, picked.dur);
+	const d = await app.source.span(picked, picked.ts, picked.dur, picked.number);
 	/* Answers may come in another order than they were asked for. */
 	if (app.state.picked === picked) app.found = d;
 	const name = (/** @type {SpanRef} */ s) => app.labels[s.label]?.name ?? "?";

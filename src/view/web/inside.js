@@ -109,17 +109,20 @@ export function inside(data) {
 	/** Time off the CPU has label 0. @param {Item} i */
 	const labelOf = (i) => (isOff(i) ? 0 : i.label);
 	/** @param {Item} i @returns {SpanRef} */
-	const ref = (i) => ({ track: s.lanes[i.lane].track, depth: s.lanes[i.lane].depth, ts: i.start, dur: i.dur, label: labelOf(i) });
+	const ref = (i) => ({ track: s.lanes[i.lane].track, depth: s.lanes[i.lane].depth, ts: i.start, dur: i.dur, label: labelOf(i), number: i.number });
 	const refOf = (/** @type {import("./query.js").Place} */ p) => ref(/** @type {Item} */ (s.item(p.lane, p.number)));
 
 	/**
-	 * The item at a time, or the one nearest to it; `dur` chooses among those that begin at that time.
-	 * @param {number} track @param {number} depth @param {number} time @param {number} [dur]
+	 * The item at a time, or the one nearest to it; `dur` chooses among those that begin at that time, `own`, its number in
+	 * its lane, among those that also last as long.
+	 * @param {number} track @param {number} depth @param {number} time @param {number} [dur] @param {number} [own]
 	 */
-	const itemAt = (track, depth, time, dur) => {
+	const itemAt = (track, depth, time, dur, own) => {
 		const lane = s.laneAt(track, depth), t = Math.round(time);
 		if (lane < 0) throw new Error(`track ${track} has no spans at depth ${depth}`);
 		const far = (/** @type {Item} */ i) => (t < i.start ? i.start - t : Math.max(0, t - i.start - i.dur));
+		const exact = own === undefined ? null : s.item(lane, own);
+		if (exact?.start === t && (dur === undefined || exact.dur === Math.round(dur))) return exact;
 		const number = s.seek(lane, t), item = s.item(lane, number), before = s.item(lane, number - 1);
 		if (!item && !before) throw new Error("no span is there");
 		const found = item && !(before && far(item) && far(before) < far(item)) ? item : /** @type {Item} */ (before);
@@ -132,6 +135,8 @@ export function inside(data) {
 		}
 		return found;
 	};
+
+	const itemOf = (/** @type {SpanRef} */ r) => itemAt(r.track, r.depth, r.ts, r.dur, r.number);
 
 	/** @param {Item} of */
 	const children = (of) => {
@@ -179,7 +184,7 @@ export function inside(data) {
 	};
 
 	const flows = async (/** @type {SpanRef} */ span) => {
-		const of = itemAt(span.track, span.depth, span.ts, span.dur), lane = s.laneAt(span.track, span.depth + 1), steps = { n: 0 };
+		const of = itemOf(span), lane = s.laneAt(span.track, span.depth + 1), steps = { n: 0 };
 		/** @type {import("./types.js").Flow[]} */
 		const out = [];
 		const add = (/** @type {Item} */ a, /** @type {Item} */ b) =>
@@ -207,7 +212,7 @@ export function inside(data) {
 			const test = new Holds(root, { s, labels, tracks: meta.tracks, marks: meta.marks, stacks, zero, args: argsOf });
 			kept = { text, hits: allThat(s, (i) => test.holds(i)) };
 		}
-		const { hits } = kept, after = from && itemAt(from.track, from.depth, from.ts, from.dur), record = after && s.place(after, streams);
+		const { hits } = kept, after = from && itemOf(from), record = after && s.place(after, streams);
 		const hit = nextOf(hits, after, back, (p) => s.place(/** @type {Item} */ (s.item(p.lane, p.number)), streams) === record);
 		const step = Math.floor(Math.min(hits.length, 100000) / 1024) + 1;
 		return { hit: hit && refOf(hit), total: hits.length, partial: false, marks: hits.filter((_, i) => i % step === 0).map((p) => p.start) };
@@ -220,7 +225,7 @@ export function inside(data) {
 		if (!regex && least < 0 && isExpression(text)) return findWhere(text, from, back);
 		const query = { labels: least > 0 && !regex ? null : matching(text, labels), least: regex ? 0 : Math.max(0, least), lanes: null,
 			from: -Infinity, to: Infinity };
-		const after = from && itemAt(from.track, from.depth, from.ts, from.dur);
+		const after = from && itemOf(from);
 		const hit = next(s, query, after, back) ?? (after && next(s, query, null, back));
 		return { hit: hit && refOf(hit), partial: false, ...countAndMark(s, query, meta.length) };
 	};
@@ -249,15 +254,15 @@ export function inside(data) {
 		labels: async (from) => labels.slice(from),
 		tiles: async (z, i, lanes) => ({ data: tileOf(s, z, i, lanes), partial: false }),
 		counter: async (z, i, series) => curve(s, series, i * 1024 * 2 ** z, z),
-		span: async (lane, t, dur) => detail(itemAt(lane.track, lane.depth, t, dur)),
+		span: async (lane, t, dur, number) => detail(itemAt(lane.track, lane.depth, t, dur, number)),
 		sums: async (range, by) => (by === "module" ? sumsByPath(s, rounded(range), modules, parents)
 			: by ? sumsByTrack(s, rounded(range), heads, parents, by === "process" ? processOf : (t) => t)
 				: sums(s, rounded(range), heads, parents)),
 		counters: async (range) => counters(s, rounded(range)),
 		flame: async (range) => flame(s, rounded(range), heads, parents),
 		begins, calls, find, flows,
-		why: async (span) => threads.why(itemAt(span.track, span.depth, span.ts, span.dur), ref),
-		critical: async (span) => critical(threads, itemAt(span.track, span.depth, span.ts, span.dur), ref),
+		why: async (span) => threads.why(itemOf(span), ref),
+		critical: async (span) => critical(threads, itemOf(span), ref),
 		state: async (track, t) => threads.state(track, Math.max(0, Math.round(t))),
 		overview: async () => overview,
 	};

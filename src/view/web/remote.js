@@ -51,7 +51,7 @@ function rangeQuery(r) {
 
 /** @param {SpanRef} s */
 function spanQuery(s) {
-	return `track=${s.track}&depth=${s.depth}&t=${timeText(s.ts)}&dur=${timeText(s.dur)}`;
+	return `track=${s.track}&depth=${s.depth}&t=${timeText(s.ts)}&dur=${timeText(s.dur)}` + (s.number === undefined ? "" : `&number=${s.number}`);
 }
 
 /** Puts tracks in their order, and names of counters together. @param {any} meta @returns {import("./types.js").Meta} */
@@ -102,8 +102,8 @@ export function remote(token) {
 		},
 		counter: async (z, i, series) => (isBeyond(z, i) ? new Float64Array(3 * TILE).fill(NaN)
 			: new Float64Array(await (await get(`counter?z=${z}&i=${i}&series=${series}`)).arrayBuffer())),
-		span: (lane, t, dur) => json(`span?track=${lane.track}&depth=${lane.depth}&t=${timeText(t)}` +
-			(dur === undefined ? "" : `&dur=${timeText(dur)}`)),
+		span: (lane, t, dur, number) => json(`span?track=${lane.track}&depth=${lane.depth}&t=${timeText(t)}` +
+			(dur === undefined ? "" : `&dur=${timeText(dur)}`) + (number === undefined ? "" : `&number=${number}`)),
 		begins: (lane, from, to) => json(`begins?track=${lane.track}&depth=${lane.depth}&from=${timeText(Math.max(0, from))}&to=${timeText(Math.max(0, to))}`),
 		sums: async (range, by) => parseExact(await (await get(`sums?${rangeQuery(range)}${by ? `&by=${by}` : ""}`)).text()),
 		flame: async (range) => parseExact(await (await get(`flame?${rangeQuery(range)}`)).text()),

@@ -118,7 +118,8 @@ export class State {
 
 /** @param {any} s */
 function isSpan(s) {
-	return Boolean(s) && ["track", "depth", "ts", "dur", "label"].every((k) => Number.isFinite(s[k]));
+	return Boolean(s) && ["track", "depth", "ts", "dur", "label"].every((k) => Number.isFinite(s[k])) &&
+		(s.number === undefined || (Number.isSafeInteger(s.number) && s.number >= 0));
 }
 
 /** @param {any} r */

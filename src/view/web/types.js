@@ -63,6 +63,7 @@
  * @property {number} ts
  * @property {number} dur
  * @property {number} label
+ * @property {number} [number] in its lane: others may begin and end when it does
  *
  * @typedef {object} SpanDetail
  * @property {SpanRef} span
@@ -170,7 +171,7 @@
  * @property {(from: number) => Promise<Label[]>} labels
  * @property {(z: number, i: number, lanes: Lane[]) => Promise<{data: ArrayBuffer, partial: boolean}>} tiles
  * @property {(z: number, i: number, series: number) => Promise<Float64Array>} counter
- * @property {(lane: Lane, t: number, dur?: number) => Promise<SpanDetail>} span `dur` chooses among those that begin at t
+ * @property {(lane: Lane, t: number, dur?: number, number?: number) => Promise<SpanDetail>} span `dur` and `number` choose among those that begin at t
  * @property {(range: Range, by?: Pivot) => Promise<Sum[]>} sums
  * @property {(range: Range) => Promise<FlameNode>} flame
  * @property {(range: Range, label: number) => Promise<SpanRef[]>} calls
