@@ -395,6 +395,10 @@ struct core_thread {
 	/* A ring before it, of a snapshot: the chunks from `old_at` on are still mapped. */
 	struct core_chunk *old;
 	uint32_t old_size, nold, old_first, old_at;
+	/* While a point takes a page: where its frame is, and the fiber that runs; else NULL. */
+	const char *page_frame;
+	uint64_t page_fiber;
+	bool locks; /* the thread has the lock, or waits for it */
 };
 
 #ifndef SPUR_RECORD_SIM /* each simulated thread has its own */
@@ -475,6 +479,8 @@ CORE bool core_page_take(char **at, uint64_t size);
 CORE void core_thread_lost(struct core_thread *t);
 /* Has the file say that too. Called with the lock. */
 CORE void core_rest_lost(void);
+/* The thread or the process ends: what was interrupted in the library does not go on. */
+CORE void core_thread_last(void);
 /* Once for the process, before a thread can record. */
 CORE void core_threads_init(void);
 /* Ends the chunk of the calling thread, which stays mapped. Called with the lock. */

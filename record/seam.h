@@ -489,6 +489,20 @@ static inline void seam_signals_restore(uint64_t before)
 }
 
 /*
+ * Returns true if the frame at `inner`, in this thread, was left: its callers have called the one
+ * at `now` since. A handler that interrupts it is further down on its stack, or on one of its own.
+ */
+static inline bool seam_frame_left(const char *inner, const char *now)
+{
+	enum { NEAR = 1 << 20 }; /* no stack of another fiber is between them */
+	stack_t s;
+
+	return now >= inner && now - inner < NEAR &&
+	       seam_call(SYS_sigaltstack, 0, (long)&s, 0, 0, 0, 0) == 0 &&
+	       !(s.ss_flags & SS_ONSTACK);
+}
+
+/*
  * Starts a thread of the kernel that the C library does not know: it keeps no program from ending,
  * gets no signal, and has no thread-local memory. `memory`: SEAM_THREAD_SIZE bytes of zeros for it,
  * which may be unmapped when *id, its number, has become 0. Returns false if it cannot run.

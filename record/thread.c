@@ -46,6 +46,7 @@ void core_unlock(void)
 static void busy_begin(void)
 {
 	core_own.signals = seam_signals_block();
+	core_own.locks = true;
 	core_own.busy = true;
 	seam_fence();
 }
@@ -56,13 +57,30 @@ static void busy_end(void)
 
 	seam_fence();
 	core_own.busy = false;
+	core_own.locks = false;
 	seam_signals_restore(signals);
+}
+
+/*
+ * A point was taking a page, and a handler left it by siglongjmp(). Whichever step was the last,
+ * the thread has no page or a whole one, so it can go on.
+ */
+static bool was_left(const char *frame)
+{
+	struct core_thread *const own = &core_own;
+
+	if (!own->page_frame || own->page_fiber != own->fiber ||
+	    !seam_frame_left(own->page_frame, frame))
+		return false;
+	own->page_frame = NULL;
+	own->busy = false;
+	return true;
 }
 
 bool core_enter(void)
 {
 	core_look_orphan();
-	if (core_own.busy)
+	if (core_own.busy && !was_left(__builtin_frame_address(0)))
 		return false;
 	busy_begin();
 	core_lock();
@@ -534,6 +552,7 @@ static bool chunk_next(const char *at, uint64_t events)
 	const uint64_t signals = seam_signals_block();
 	bool good;
 
+	core_own.locks = true;
 	core_lock();
 	/* A session that is over is left by the helper, or here if it does not run. */
 	if (core_system_over(false)) {
@@ -558,6 +577,7 @@ static bool chunk_next(const char *at, uint64_t events)
 		core_thread_lost(&core_own);
 	}
 	core_unlock();
+	core_own.locks = false;
 	seam_signals_restore(signals);
 	return good;
 }
@@ -570,6 +590,8 @@ static bool page_take(char *at, uint64_t size, uint64_t events)
 {
 	bool good;
 
+	core_own.page_fiber = core_own.fiber;
+	core_own.page_frame = __builtin_frame_address(0);
 	core_own.busy = true;
 	seam_fence();
 	good = core_page_turn(at, size) || chunk_next(at, events);
@@ -577,6 +599,7 @@ static bool page_take(char *at, uint64_t size, uint64_t events)
 		core_page_drop();
 	seam_fence();
 	core_own.busy = false;
+	core_own.page_frame = NULL;
 	return good && !core_abandoned;
 }
 
@@ -589,7 +612,7 @@ char *spur_trace_page(char *at, uint64_t size)
 	if (core_refuses())
 		return NULL;
 	/* In a slow path of this thread: takes back what it added. */
-	if (core_own.busy) {
+	if (core_own.busy && !was_left(__builtin_frame_address(0))) {
 		seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
 		core_lost(1);
 		return NULL;
@@ -674,6 +697,14 @@ void core_thread_close(void)
 	core_page_drop();
 }
 
+void core_thread_last(void)
+{
+	if (core_own.locks)
+		return;
+	core_own.page_frame = NULL;
+	core_own.busy = false;
+}
+
 /* A thread ends: its chunk has its last record, and no need of the pages behind. */
 static void thread_end(void *p)
 {
@@ -681,8 +712,7 @@ static void thread_end(void *p)
 	char *end, *chunk;
 
 	(void)p;
-	/* A handler has ended the thread while it was taking a page, where it needs no lock. */
-	own->busy = false;
+	core_thread_last();
 	if (!core_enter())
 		return;
 	end = seam_load_pointer(&spur_trace_here.end);
