@@ -283,7 +283,9 @@ static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, uint32_t s,
 	const uint32_t low = flags & CLASS_FUNCTION ? UINT32_MAX : (uint32_t)id;
 	const struct class_more more = { .extra = e };
 	const struct event_class k = {
-		.name = s, .simple = s, .raw = s, .flags = flags, .addr = id,
+		.name = s, .simple = s, .raw = s, .flags = flags,
+		/* Spans are no code, so they have no address; `id` is that of their first event. */
+		.addr = e && (flags & CLASS_FUNCTION) ? 0 : id,
 		.more = e ? &more : NULL,
 		.cat = e && e->own ? e->own->cat : 0,
 	};
