@@ -294,7 +294,7 @@ static bool event_out(struct parquet *p, const struct spur_event *row)
 	optional_name(t, EVENT_CATEGORY, row->cat);
 	table_number(t, EVENT_TRACK, track);
 	optional(t, EVENT_CPU, row->cpu != SPUR_NO_CPU, row->cpu);
-	optional(t, EVENT_ID, row->id, row->id);
+	optional(t, EVENT_ID, row_has_id(row), row->id);
 	table_number(t, EVENT_FLAGS, row->flags);
 	table_row(t);
 	return track != UINT64_MAX && !t->failed && args_out(p, row);

@@ -90,6 +90,12 @@ static inline bool kind_is_call(unsigned kind)
 	return kind == SPUR_BEGIN || kind == SPUR_END_SPAN;
 }
 
+/* Returns true if the row has an id. That of an async or flow event may be 0, others have none. */
+static inline bool row_has_id(const struct spur_event *row)
+{
+	return row->id || (row->kind >= SPUR_ASYNC_BEGIN && row->kind <= SPUR_FLOW_END);
+}
+
 /* Returns true if the thread of the row's track ends with the row. */
 static inline bool row_ends_thread(const struct spur_event *row)
 {

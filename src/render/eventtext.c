@@ -295,7 +295,7 @@ static char *json_numbers(char *w, struct event_lane *l, const struct spur_event
 		w = put_literal(w, ",\"dur\":");
 		w = put_i64(w, row->dur);
 	}
-	if (row->id) {
+	if (row_has_id(row)) {
 		w = put_literal(w, ",\"id\":");
 		w = row->id <= INT64_MAX ? put_number(w, &l->ids, (int64_t)row->id)
 					 : put_u64(w, row->id);
@@ -410,7 +410,7 @@ static void csv_line(struct event_lane *l, const struct event_row *r, struct out
 	if (row_has_dur(row))
 		out_i64(o, row->dur);
 	out_char(o, ',');
-	if (row->id)
+	if (row_has_id(row))
 		out_u64(o, row->id);
 	out_char(o, ',');
 	args = row_args(c, r, &l->args);
@@ -446,7 +446,7 @@ static void plain_tail(const struct spur_event *row, struct out *o)
 	if (row->kind == SPUR_LOST && row->id) {
 		out_char(o, ' ');
 		out_u64(o, row->id);
-	} else if (row->kind >= SPUR_ASYNC_BEGIN && row->kind <= SPUR_FLOW_END && row->id) {
+	} else if (row->kind >= SPUR_ASYNC_BEGIN && row->kind <= SPUR_FLOW_END) {
 		out_str(o, " #");
 		out_u64(o, row->id);
 	}

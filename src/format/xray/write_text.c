@@ -109,7 +109,7 @@ bool xray_event_text(struct xray_lane *l, const struct spur_event *row)
 		out_str(o, ",\"cat\":");
 		string_out(o, x->trace, row->cat);
 	}
-	if (row->id) {
+	if (row_has_id(row)) {
 		out_str(o, ",\"id\":");
 		out_u64(o, row->id);
 	}
