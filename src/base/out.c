@@ -592,12 +592,8 @@ static char *json_escape(char *w, const char **p, size_t left)
 static char *safe_escape(char *w, const char **p, size_t left)
 {
 	const size_t n = utf8_valid(*p, left);
-	const unsigned char c = (unsigned char)**p;
-	/* U+0080 to U+009F are control characters too: U+009B is as good as ESC [. */
-	const bool control =
-		c < 0x20 || c == 0x7F || (n == 2 && c == 0xC2 && (unsigned char)(*p)[1] < 0xA0);
 
-	if (n && !control) {
+	if (n && !utf8_is_control(*p, n)) {
 		memcpy(w, *p, n);
 		*p += n;
 		return w + n;
@@ -617,7 +613,10 @@ static char *safe_escape(char *w, const char **p, size_t left)
 	return w;
 }
 
-/* Plain runs as they are, the rest by `escape`, which writes at most 6 bytes for one, 8 for two. */
+/*
+ * Plain runs as they are, the rest by `escape`, which writes at most 6 bytes for one, 8 for two, 12
+ * for three.
+ */
 static void out_escaped(struct out *o, const char *s, size_t len,
 			char *(*escape)(char *w, const char **p, size_t left))
 {

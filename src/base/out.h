@@ -143,8 +143,8 @@ enum { JSON_SCHEMA = 1 };
  */
 void out_json_head(struct out *o, const char *name);
 /*
- * Text that is safe on a terminal and in a line: control bytes and invalid UTF-8 as \xNN, \n, \t; a
- * backslash as it is.
+ * Text that is safe on a terminal and in a line: control characters, those that change the
+ * direction of writing, and invalid UTF-8 as \xNN, \n, \t; a backslash as it is.
  */
 void out_safe(struct out *o, const char *s, size_t len);
 /*

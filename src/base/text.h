@@ -55,6 +55,12 @@ bool text_duration(const char *s, int64_t unit_ns, int64_t *ns);
  */
 size_t utf8_valid(const char *p, size_t left);
 bool utf8_all_valid(const char *p, size_t len);
+/*
+ * Returns true if the valid character of n bytes at p would do something to the text around it: a
+ * control character (C0, DEL, C1), or one that changes the direction of writing (U+202A to U+202E,
+ * U+2066 to U+2069), by which a name could look like another one.
+ */
+bool utf8_is_control(const char *p, size_t n);
 /* Columns that the valid UTF-8 text takes on a terminal (East Asian wide = 2, combining = 0). */
 size_t utf8_width(const char *p, size_t len);
 

@@ -141,6 +141,19 @@ size_t utf8_valid(const char *p, size_t left)
 	return (c == 0xF0 && d < 0x90) || (c == 0xF4 && d >= 0x90) ? 0 : 4;
 }
 
+bool utf8_is_control(const char *p, size_t n)
+{
+	const unsigned char a = (unsigned char)p[0], b = n > 1 ? (unsigned char)p[1] : 0;
+	const unsigned char c = n > 2 ? (unsigned char)p[2] : 0;
+
+	if (n == 1)
+		return a < 0x20 || a == 0x7F;
+	if (n == 2) /* U+0080 to U+009F: U+009B is as good as ESC [ */
+		return a == 0xC2 && b < 0xA0;
+	return n == 3 && a == 0xE2 &&
+	       ((b == 0x80 && c >= 0xAA && c <= 0xAE) || (b == 0x81 && c >= 0xA6 && c <= 0xA9));
+}
+
 bool utf8_all_valid(const char *p, size_t len)
 {
 	for (size_t i = 0, n; i < len; i += n) {

@@ -57,17 +57,17 @@ const char *cell_basename(const char *path)
 }
 
 /*
- * Returns the bytes of the character at p, and its columns as out_safe() writes it: at most 8 if it
- * is escaped.
+ * Returns the bytes of the character at p, and its columns as out_safe() writes it: at most 12 if
+ * it is escaped.
  */
 static size_t cell_step(const char *p, size_t left, size_t *columns)
 {
 	size_t n = utf8_valid(p, left);
 
-	if (n == 1 && ((unsigned char)*p < 0x20 || *p == 0x7f))
-		*columns = *p == '\n' || *p == '\t' ? 2 : 4;
-	else if (n == 2 && (unsigned char)p[0] == 0xc2 && (unsigned char)p[1] < 0xa0)
-		*columns = 8;
+	if (n == 1 && (*p == '\n' || *p == '\t'))
+		*columns = 2;
+	else if (n && utf8_is_control(p, n))
+		*columns = 4 * n;
 	else
 		*columns = n ? utf8_width(p, n) : 4;
 	return n ? n : 1;

@@ -330,8 +330,8 @@ def driven(t, trace, tools, page):
             counters(t, trace, page["counters"])
         touching(page["touching"])
         tracks(page["tracks"])
-        if page["markup"] != [None, 0]:
-            raise Wrong("markup of the trace is markup of the page: %s" % page["markup"])
+        if page["markup"] != [None, 0, None]:
+            raise Wrong("markup or direction marks of the trace are those of the page: %s" % page["markup"])
         if page["help"]["lines"] < 40 or page["help"]["unnamed"]:
             raise Wrong("help: %s" % page["help"])
         n = page["narrow"]

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "base/mem.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/out.h"
 
 static struct out o;
@@ -351,6 +351,11 @@ static void test_safe(void **state)
 	EXPECT("a\\b \"q\"\\n\\t\\x1b[31m\\x7f\\x00z");
 	out_safe(&o, "\xE4\xB8\xAD\xFF\xC2\x9B\xC2\xA0", 8);
 	EXPECT("\xE4\xB8\xAD\\xff\\xc2\\x9b\xC2\xA0");
+	/* U+2029 and U+202A, U+202E and U+202F, U+2065 and U+2066, U+2069 and U+206A. */
+	out_safe(&o, "\xE2\x80\xA9\xE2\x80\xAA\xE2\x80\xAE\xE2\x80\xAF", 12);
+	EXPECT("\xE2\x80\xA9\\xe2\\x80\\xaa\\xe2\\x80\\xae\xE2\x80\xAF");
+	out_safe(&o, "\xE2\x81\xA5\xE2\x81\xA6\xE2\x81\xA9\xE2\x81\xAA", 12);
+	EXPECT("\xE2\x81\xA5\\xe2\\x81\\xa6\\xe2\\x81\\xa9\xE2\x81\xAA");
 }
 
 static void test_csv(void **state)

@@ -141,7 +141,7 @@ async function ranges(page) {
 	await page.keyboard.press("2");
 	await page.waitForFunction(() => document.querySelector("#tabbody table") !== null);
 	const out = { range: await page.evaluate(() => spur.state.range) };
-	out.sums = await page.evaluate(async () => (await spur.source.sums(spur.panel.range())).map((s) => ({ ...s, name: spur.labels[s.label].name })));
+	out.sums = await page.evaluate(async () => (await spur.source.sums(spur.panel.range())).map((s) => ({ ...s, name: spur.labels[s.label].raw ?? spur.labels[s.label].name })));
 	out.rows = await page.locator("#tabbody tbody tr").count();
 	out.cells = await page.locator("#tabbody tbody tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.textContent)));
 	out.command = await page.locator("#tabbody code").first().textContent();
@@ -331,7 +331,8 @@ async function main() {
 		if (out.meta.series.length) out.counters = await counters(page);
 		out.touching = await touching(page);
 		out.tracks = await tracks(page);
-		out.markup = await page.evaluate(() => [window.hacked ?? null, document.querySelectorAll("#gutter img, #panel img, #tip img, #message img, b.evil").length]);
+		out.markup = await page.evaluate(() => [window.hacked ?? null, document.querySelectorAll("#gutter img, #panel img, #tip img, #message img, b.evil").length,
+			/[\u202a-\u202e\u2066\u2067]/.test(document.getElementById("gutter").outerHTML + document.getElementById("panel").outerHTML) || null]);
 		out.help = await help(page);
 		out.narrow = await narrow(page);
 		out.notes = await notes(page);

@@ -27,20 +27,13 @@ static enum spur_status extract_exists(const struct extract *x, const char *name
 		       x->path, name);
 }
 
-static bool is_control(const char *p, size_t n)
-{
-	const unsigned char c = (unsigned char)p[0];
-
-	return n == 1 ? c < 0x20 || c == 0x7f : n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0;
-}
-
 size_t extract_safe_name(const char *name, size_t len, char *out)
 {
 	size_t n = 0, step;
 
 	for (size_t i = 0; i < len; i += step) {
 		const size_t valid = utf8_valid(name + i, len - i);
-		const bool good = valid && !is_control(name + i, valid) && name[i] != '/' &&
+		const bool good = valid && !utf8_is_control(name + i, valid) && name[i] != '/' &&
 				  (i || (name[i] != '.' && name[i] != '-'));
 
 		step = valid ? valid : 1;
@@ -128,7 +121,7 @@ static enum spur_status file_make(struct extract *x, struct extract_file *f, str
 		if (!f->temp)
 			return err_nomem(err);
 		x->fd = os_openat(x->dir, f->temp,
-			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+				  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 		if (x->fd >= 0 || errno != EEXIST)
 			break;
 	}

@@ -53,7 +53,8 @@ export function actions(app, search, help) {
 		["Move", ["PageUp"], "Scroll up", () => app.scroll(-app.picture.height * 0.8)],
 		["Spans", ["f"], "Fit the picked span, or the range, to the screen", fit],
 		["Spans", ["Shift+f"], "Show all calls of the picked function", () => {
-			if (state.picked) search.set(app.labels[state.picked.label]?.name ?? "");
+			const label = state.picked && app.labels[state.picked.label];
+			if (label) search.set(label.raw ?? label.name);
 			app.showAll();
 		}],
 		["Spans", ["ArrowLeft"], "Pick the span before it", neighbour((d) => d.previous)],

@@ -10,6 +10,7 @@ import { Overlay } from "./overlay.js";
 import { drawAxis, Overview } from "./overview.js";
 import { Panel } from "./panel.js";
 import { Picture } from "./draw.js";
+import { shownLabels } from "./shown.js";
 import { makeHash, State } from "./state.js";
 import { some } from "./time.js";
 import { Tiles } from "./tiles.js";
@@ -219,7 +220,7 @@ export class App {
 			this.path = null;
 		}
 		if (this.labels.length < meta.labels) {
-			this.labels = this.labels.concat(await this.source.labels(this.labels.length));
+			this.labels = this.labels.concat(shownLabels(await this.source.labels(this.labels.length)));
 			this.recolour();
 		}
 		if (!changed) return;

@@ -3,6 +3,7 @@
 import { Beside } from "./beside.js";
 import { element, table } from "./dom.js";
 import { inside, unpack } from "./inside.js";
+import { shownLabels, shownMeta } from "./shown.js";
 import { count, duration, minus, plus } from "./time.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -34,7 +35,7 @@ export async function addBeside(app, html) {
 	if (!meta.done || meta.growing) throw new Error("the trace is still being read: compare it when it is complete");
 	const second = inside(await unpack(data.textContent ?? "", data.dataset.coding));
 	app.source = new Beside(first, second, { a: meta, b: await second.meta(), labels: [await first.labels(0), await second.labels(0)] });
-	app.labels = await app.source.labels(0);
+	app.labels = shownLabels(await app.source.labels(0));
 	await changed(app);
 	app.recolour();
 	app.state.top = 0;
@@ -47,7 +48,7 @@ async function changed(app) {
 	app.tiles.source = app.source;
 	app.tiles.clear();
 	app.counters.pieces.clear();
-	app.meta = await app.source.meta();
+	app.meta = shownMeta(await app.source.meta());
 	app.state.range = null;
 	app.pick(null);
 	await app.overview.load();

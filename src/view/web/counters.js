@@ -1,6 +1,6 @@
 /** Counters: the least, greatest and last value in each pixel, drawn as a filled line. */
 
-import { alone } from "./dom.js";
+import { alone } from "./shown.js";
 import { count } from "./time.js";
 import { TILE } from "./tiles.js";
 

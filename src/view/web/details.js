@@ -1,6 +1,7 @@
 /** All that is known of the picked span. */
 
-import { alone, copyButton, element } from "./dom.js";
+import { copyButton, element } from "./dom.js";
+import { alone, visible } from "./shown.js";
 import { count, duration } from "./time.js";
 import { trackName } from "./types.js";
 
@@ -26,8 +27,8 @@ export async function details(app) {
 		["self", duration(d.self)], ["track", trackName(track)]];
 	if (label?.module) facts.push(["module", label.module]);
 	if (label?.category) facts.push(["category", label.category]);
-	if (d.source) facts.push(["source", d.source]);
-	if (d.place) facts.push(["record", d.place]);
+	if (d.source) facts.push(["source", visible(d.source)]);
+	if (d.place) facts.push(["record", visible(d.place)]);
 	if (d.previous) facts.push(["before it", link(d.previous)]);
 	if (d.next) facts.push(["after it", link(d.next)]);
 	const block = (/** @type {string} */ title, /** @type {Node} */ content) =>
@@ -36,7 +37,7 @@ export async function details(app) {
 		element("table", {}, ...list.map(([k, v]) => element("tr", {}, element("th", { scope: "row" }, k), element("td", {}, v))));
 	const out = [element("h2", {}, name(d.span)), element("div", { class: "columns" },
 		block("Span", rows(facts)),
-		...(d.args.length ? [block("Arguments", rows(d.args))] : []),
+		...(d.args.length ? [block("Arguments", rows(d.args.map(([k, v]) => [visible(k), visible(v)])))] : []),
 		...(d.parents.length ? [block("Called by", list(d.parents.slice().reverse(), link))] : []),
 		...(d.calls ? [block(`Calls ${count(d.calls)}`, list(d.children, link))] : []),
 		...(app.arrows.length ? [block("Flows", list(app.arrows.flatMap((f) => [f.from, f.to]), link))] : []))];

@@ -20,15 +20,6 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 /**
- * A name of the trace beside other text, which it must not turn: marks that change the direction of writing hold in the name only.
- * @param {string} name
- */
-export function alone(name) {
-	return /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff]/.test(name)
-		? `\u2068${name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd")}\u2069` : name;
-}
-
-/**
  * An element that the page has.
  * @param {string} id
  */

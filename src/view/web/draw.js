@@ -3,8 +3,8 @@
  * once: some twenty times faster than a rectangle for each span, and needs no graphics hardware.
  */
 
-import { alone } from "./dom.js";
 import { stateColour, STATES } from "./colours.js";
+import { alone } from "./shown.js";
 import { drawLosses, drawStates } from "./states.js";
 import { duration, some } from "./time.js";
 import { CUT_LEFT, CUT_RIGHT, HAS_ARGS, INSTANT, MERGED, OFF_CPU, SUB, TILE, UNFINISHED } from "./tiles.js";

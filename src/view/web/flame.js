@@ -1,7 +1,8 @@
 /** A flame graph of the range: widths are times, a click shows a part alone. */
 
 import { css } from "./colours.js";
-import { alone, byId } from "./dom.js";
+import { byId } from "./dom.js";
+import { alone } from "./shown.js";
 import { duration } from "./time.js";
 
 /** @typedef {import("./app.js").App} App */

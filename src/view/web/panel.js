@@ -1,12 +1,13 @@
 /** The panel below the picture: details of a span, and sums of a range. */
 
 import { difference } from "./compare.js";
-import { alone, byId, copyButton, element, table } from "./dom.js";
+import { byId, copyButton, element, table } from "./dom.js";
 import { criticalTable } from "./critical.js";
 import { details } from "./details.js";
 import { drawFlame } from "./flame.js";
 import { exactNumber } from "./counters.js";
 import { noteList } from "./notes.js";
+import { alone } from "./shown.js";
 import { count, duration, exact, some } from "./time.js";
 import { trackName } from "./types.js";
 

@@ -273,7 +273,7 @@ export function nameTest(query) {
 	if (!query || leastDuration(query) >= 0 || isExpression(query)) return null;
 	try {
 		const test = nameMatch(query);
-		return (l) => test(l.name);
+		return (l) => test(l.raw ?? l.name);
 	} catch {
 		return null;
 	}

@@ -6,6 +6,7 @@ import { byId, element } from "./dom.js";
 import { openHelp } from "./help.js";
 import { listen } from "./input.js";
 import { Search } from "./search.js";
+import { shownLabels, shownMeta } from "./shown.js";
 import { readHash } from "./state.js";
 
 /** When a store that is being built, or a trace that grows, is looked at again. */
@@ -19,7 +20,7 @@ function watch(app, took = 0) {
 	window.setTimeout(async () => {
 		const begin = performance.now();
 		try {
-			await app.grow(await app.source.meta());
+			await app.grow(shownMeta(await app.source.meta()));
 		} catch (e) {
 			app.failed(/** @type {Error} */ (e));
 			return;
@@ -41,13 +42,13 @@ function toolbar(list) {
 
 /** @param {import("./types.js").Source} source @param {string} token @param {string} saved */
 async function start(source, token, saved) {
-	const meta = await source.meta();
+	const meta = shownMeta(await source.meta());
 	const app = new App(source, meta, token), search = new Search(app);
 	const dialog = /** @type {HTMLDialogElement} */ (byId("help"));
 	const list = actions(app, search, () => openHelp(dialog, list));
 	document.title = `${meta.name} - Spur`;
 	app.picture.resize();
-	app.labels = await source.labels(0);
+	app.labels = shownLabels(await source.labels(0));
 	app.show(-meta.length * 0.005, meta.length * 1.005, false);
 	if (saved) {
 		try {

@@ -50,6 +50,7 @@
  *
  * @typedef {object} Label What spans of one class are called.
  * @property {string} name
+ * @property {string} [raw] the name without escapes, where it has some as it is shown
  * @property {string} module empty: unknown
  * @property {string} category
  *
@@ -185,7 +186,7 @@
  * @property {() => Promise<Uint8Array>} overview how busy each of 1,024 parts of the trace is
  */
 
-import { alone } from "./dom.js";
+import { alone } from "./shown.js";
 
 /**
  * What a track is called: threads of one name have numbers, and of several traces each tells which one it is of.
