@@ -89,7 +89,8 @@ static void stop_end(struct screen *s)
 
 /*
  * Lets the terminal keep its queues when Ctrl-Z is pressed. Emptied, they lose what is being drawn,
- * and the key whose reading has just begun: the program would wait for another, and not stop before.
+ * and the key whose reading has just begun: the program would wait for another,
+ * and not stop before.
  */
 static void keep_queues(struct screen *s)
 {

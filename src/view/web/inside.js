@@ -113,8 +113,7 @@ export function inside(data) {
 	const refOf = (/** @type {import("./query.js").Place} */ p) => ref(/** @type {Item} */ (s.item(p.lane, p.number)));
 
 	/**
-	 * The item at a time, or the one nearest to it; `dur` chooses among those that begin at that time, `own`, its number in
-	 * its lane, among those that also last as long.
+	 * The item at a time, or the one nearest to it; of those that begin then `dur` chooses, and `own`, a number in the lane.
 	 * @param {number} track @param {number} depth @param {number} time @param {number} [dur] @param {number} [own]
 	 */
 	const itemAt = (track, depth, time, dur, own) => {
