@@ -271,6 +271,17 @@ uint32_t *trace_track_order(const struct spur_trace *t, size_t *count)
 	return order;
 }
 
+uint32_t *trace_track_places(const struct spur_trace *t, size_t *count)
+{
+	uint32_t *const order = trace_track_order(t, count);
+	uint32_t *const places = order ? mem_array(*count + 1, sizeof(*places)) : NULL;
+
+	for (size_t i = 0; places && i < *count; i++)
+		places[order[i]] = (uint32_t)i;
+	mem_free(order);
+	return places;
+}
+
 bool trace_reserve_feeds(struct spur_trace *t, size_t n)
 {
 	return mem_table_grow((void **)&t->feeds, &t->feeds_cap, n, sizeof(*t->feeds), MAX_LIST);

@@ -247,6 +247,8 @@ static inline const struct spur_stream *trace_stream(const struct spur_trace *t,
  * while opening: as they were added). Free with mem_free(). Returns NULL if out of memory.
  */
 uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
+/* Returns the place of each track in that order, likewise. */
+uint32_t *trace_track_places(const struct spur_trace *t, size_t *count);
 
 /* Returns true if input was not read because of spur_options.max_unpacked. */
 bool trace_over_limit(const struct spur_trace *t);

@@ -553,7 +553,6 @@ bool store_track(const struct store *s, uint32_t id, struct store_track *out)
 			.name = store_string(s, t->name),
 			.trace = store_string(s, join_part_name(growing_trace(s->writer), id)),
 			.parent = t->parent,
-			.order = id,
 			.kind = t->kind,
 			.pid = t->pid,
 			.tid = t->tid,
@@ -566,12 +565,24 @@ bool store_track(const struct store *s, uint32_t id, struct store_track *out)
 	*out = (struct store_track){ .name = store_string(s, s->tracks[id].name),
 				     .trace = store_string(s, s->tracks[id].trace),
 				     .parent = s->tracks[id].parent,
-				     .order = s->tracks[id].order,
 				     .kind = (enum spur_track_kind)s->tracks[id].kind,
 				     .pid = s->tracks[id].pid,
 				     .tid = s->tracks[id].tid,
 				     .cpu = s->tracks[id].cpu };
 	return true;
+}
+
+uint32_t *store_track_places(const struct store *s, size_t *count)
+{
+	uint32_t *places;
+
+	if (s->writer)
+		return trace_track_places(growing_trace(s->writer), count);
+	*count = s->ntracks;
+	places = mem_array((size_t)s->ntracks + 1, sizeof(*places));
+	for (uint32_t i = 0; places && i < s->ntracks; i++)
+		places[i] = s->tracks[i].order;
+	return places;
 }
 
 /* --- items --- */

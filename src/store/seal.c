@@ -250,16 +250,10 @@ static void seal_labels(struct sealer *s)
 static bool seal_tracks(struct sealer *s)
 {
 	size_t count;
-	uint32_t *order = trace_track_order(s->trace, &count), *place;
+	uint32_t *const place = trace_track_places(s->trace, &count);
 
-	place = mem_array(count + 1, sizeof(*place));
-	if (!order || !place) {
-		mem_free(order);
-		mem_free(place);
+	if (!place)
 		return false;
-	}
-	for (size_t i = 0; i < count; i++)
-		place[order[i]] = (uint32_t)i;
 	section_begin(s, STORE_SEC_TRACKS);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct spur_track *t = trace_track(s->trace, i);
@@ -277,7 +271,6 @@ static bool seal_tracks(struct sealer *s)
 		section_add(s, &wire, sizeof(wire));
 	}
 	section_flush(s);
-	mem_free(order);
 	mem_free(place);
 	return true;
 }

@@ -162,13 +162,18 @@ struct store_track {
 	struct store_text name;
 	struct store_text trace; /* of several traces read as one, which it is of; else empty */
 	uint32_t parent; /* SPUR_NONE: a top-level track */
-	uint32_t order; /* place among all tracks in the order to be shown */
 	enum spur_track_kind kind;
 	int64_t pid, tid; /* -1: not applicable */
 	int32_t cpu; /* -1: not applicable */
 };
 /* Returns false, with *out zeroed, if there is no such track. */
 bool store_track(const struct store *s, uint32_t id, struct store_track *out);
+/*
+ * Returns the place of each of the *count tracks so far in the order to be shown, which does not
+ * depend on thread scheduling as the numbers of tracks may. While the store grows, a track that is
+ * found may move others. Free with mem_free(). Returns NULL if out of memory.
+ */
+uint32_t *store_track_places(const struct store *s, size_t *count);
 /* Returns whether two tracks are of one trace, of several that are read as one. */
 bool store_same_trace(const struct store *s, uint32_t a, uint32_t b);
 

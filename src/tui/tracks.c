@@ -84,19 +84,25 @@ static uint32_t parent_of(const struct tracks *t, uint32_t track)
 static bool read_tracks(struct tracks *t, const struct store *s, uint32_t n)
 {
 	struct store_track info;
+	uint32_t *places;
+	size_t count;
 
 	if (!mem_grow((void **)&t->tracks, &t->cap, n, sizeof(*t->tracks), UINT32_MAX) ||
 	    !mem_grow((void **)&t->order, &t->order_cap, n, sizeof(*t->order), UINT32_MAX))
+		return false;
+	places = store_track_places(s, &count);
+	if (!places)
 		return false;
 	t->n = n;
 	t->first = SPUR_NONE;
 	for (uint32_t i = 0; i < n; i++) {
 		const bool known = store_track(s, i, &info);
 
-		t->order[i] = (uint64_t)(known ? info.order : UINT32_MAX) << 32 | i;
+		t->order[i] = (uint64_t)(i < count ? places[i] : UINT32_MAX) << 32 | i;
 		t->tracks[i].first = t->tracks[i].next = SPUR_NONE;
 		t->tracks[i].parent = known ? info.parent : SPUR_NONE;
 	}
+	mem_free(places);
 	if (n)
 		qsort(t->order, n, sizeof(*t->order), by_number);
 	for (uint32_t i = n; i-- > 0;) {

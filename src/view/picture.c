@@ -80,19 +80,23 @@ static void put_number(struct out *o, const char *before, int64_t v)
 
 static bool put_tracks(const struct view *v, const struct store_facts *f, struct out *o)
 {
-	struct track_sum *const sums = sum_tracks(v, f->tracks, f->lanes);
+	size_t count;
+	uint32_t *const places = store_track_places(v->store, &count);
+	struct track_sum *const sums = places ? sum_tracks(v, f->tracks, f->lanes) : NULL;
 	struct store_track t;
 	bool first = true;
 
-	if (!sums)
+	if (!sums) {
+		mem_free(places);
 		return false;
+	}
 	out_str(o, ",\"tracks\":[");
 	for (uint32_t i = 0; i < f->tracks; i++) {
 		/* The reader of a trace that grows makes tracks before it knows what they get. */
 		if ((v->growing && !sums[i].used) || !store_track(v->store, i, &t))
 			continue;
 		put_count(o, first ? "{\"id\":" : ",{\"id\":", i);
-		put_count(o, ",\"order\":", t.order);
+		put_count(o, ",\"order\":", i < count ? places[i] : i);
 		out_str(o, ",\"parent\":");
 		out_i64(o, t.parent == SPUR_NONE ? -1 : (int64_t)t.parent);
 		out_str(o, ",\"kind\":\"");
@@ -112,6 +116,7 @@ static bool put_tracks(const struct view *v, const struct store_facts *f, struct
 	}
 	out_char(o, ']');
 	mem_free(sums);
+	mem_free(places);
 	return true;
 }
 

@@ -267,11 +267,11 @@ def saved(t, label, trace):
     t.verdict(label, why)
 
 
-def saved_mixed(t, label):
-    """The same of calls that overlap in all ways."""
+def saved_own(t, label, make):
+    """The same of a trace that is made here."""
     with t.temp() as folder:
-        path, w = os.path.join(folder, "mixed.fxt"), page_own.Fxt()
-        page_own.mixed(w)
+        path, w = os.path.join(folder, "made.fxt"), page_own.Fxt()
+        make(w)
         with open(path, "wb") as f:
             f.write(w.out)
         saved(t, label, path)
@@ -532,11 +532,12 @@ def run(t):
                 t.later(saved, "page/saved/" + name, os.path.join(t.tests, "golden", name, "in"))
             else:
                 t.skip("page/saved/" + name, "no node: tools/install-deps")
-    if t.wanted("page/saved/mixed"):
-        if shutil.which("node"):
-            t.later(saved_mixed, "page/saved/mixed")
-        else:
-            t.skip("page/saved/mixed", "no node: tools/install-deps")
+    for make in (page_own.mixed, page_own.late):
+        label = "page/saved/" + make.__name__
+        if t.wanted(label) and shutil.which("node"):
+            t.later(saved_own, label, make)
+        elif t.wanted(label):
+            t.skip(label, "no node: tools/install-deps")
     page_lanes.later(t, there, [modules, browser])
     page_own.later(t, there, [modules, browser], driven)
     if t.wanted("page/building"):

@@ -91,6 +91,15 @@ def years(w):
         w.event(3, "day", 100 * DAY + i, tid=i + 1)
 
 
+def late(w):
+    """Tracks are found in another order than they are shown in: calls of threads with high numbers come first, and overlap."""
+    for i in range(20):
+        for tid in (3, 1, 2):
+            at = 1000 + 100 * i + tid
+            w.call("outer", at, at + 50, tid)
+            w.call("across", at + 20, at + 90, tid)
+
+
 def mixed(w):
     """Calls with a length and calls with an end are in each other, outlast each other, begin and end at one time; some ends are missing."""
     r = random.Random(5)

@@ -495,7 +495,8 @@ static void replay_compare(const struct subject *s, const char *path, int64_t fr
 	struct spur_trace *t;
 	struct store *store;
 	struct spur_error err;
-	size_t nwant = 0, n;
+	size_t nwant = 0, n, count;
+	uint32_t *places;
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->rows[i].ts >= from && s->rows[i].ts < to && s->rows[i].kind != SPUR_COUNTER)
@@ -507,12 +508,12 @@ static void replay_compare(const struct subject *s, const char *path, int64_t fr
 	assert_false(store_trace_is_damaged(t));
 	assert_int_equal(n, nwant);
 	got = calloc(n + 1, sizeof(*got));
+	places = store_track_places(store, &count);
+	assert_non_null(places);
 	for (size_t i = 0; i < n; i++) {
-		struct store_track track;
-
 		/* Tracks have other ids: those of their order. */
-		for (uint32_t k = 0; store_track(store, k, &track); k++)
-			if (track.order == rows[i].track) {
+		for (uint32_t k = 0; k < count; k++)
+			if (places[k] == rows[i].track) {
 				rows[i].track = k;
 				break;
 			}
@@ -535,6 +536,7 @@ static void replay_compare(const struct subject *s, const char *path, int64_t fr
 	mem_free(rows);
 	free(want);
 	free(got);
+	mem_free(places);
 }
 
 static size_t replayed;

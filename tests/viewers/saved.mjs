@@ -171,7 +171,7 @@ async function answer(source, [name, ...args], without) {
 		const a = await (name === "walk" ? walk(source, ...args) : name === "round" ? round(source, ...args) : source[name](...args));
 		for (const key of without) if (a && typeof a === "object") delete a[key];
 		/* Which of the events of one time an expression finds first is not told. */
-		if (name === "find" && a.hit && /[=<>]/.test(args[0]) && !/^(dur\s*>|\/)/.test(args[0])) a.hit = a.hit.ts;
+		if (name === "find" && a.hit && /[=<>]/.test(args[0]) && !/^(dur\s*>=?\s*[\w.]+$|\/)/.test(args[0])) a.hit = a.hit.ts;
 		return name === "tiles" ? plain(a.data) : plain(a);
 	} catch (e) {
 		return { refused: /regex|repetitions|bracket|Invalid|Unmatched|expression|--where/.test(e.message) ? "a wrong query" : e.message };
