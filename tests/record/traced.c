@@ -287,8 +287,8 @@ static void numbers(int n, const char *dump, const char *how)
 static void closes(int n, const char *path)
 {
 	const int limit = 2000;
-	struct stat st;
-	int fd;
+	struct stat st = { 0 };
+	int fd, why;
 
 	work(n);
 	for (int i = 3; i < limit; i++)
@@ -303,7 +303,8 @@ static void closes(int n, const char *path)
 		exit(0);
 	}
 	wait(NULL);
-	printf("%d %d\n", fstat(3, &st), (int)st.st_size);
+	why = fstat(3, &st);
+	printf("%d %d\n", why, (int)st.st_size);
 }
 
 /* Threads that come and go, each with more than a chunk. */
