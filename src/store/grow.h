@@ -7,6 +7,7 @@
 #include "base/map64.h"
 #include "flow/ends.h"
 #include "flow/fit.h"
+#include "flow/sample.h"
 #include "flow/walk.h"
 #include "store/parts.h"
 
@@ -66,7 +67,9 @@ struct rows_view {
 struct worker_lists {
 	struct store_flow_wire *flows;
 	struct store_lost_wire *lost;
-	size_t nflows, flows_cap, nlost, lost_cap;
+	struct store_stack_wire *stacks;
+	uint32_t *frames;
+	size_t nflows, flows_cap, nlost, lost_cap, nstacks, stacks_cap, nframes, frames_cap;
 };
 
 struct store_worker {
@@ -86,6 +89,7 @@ struct store_worker {
 	struct map64 series; /* hash of a series to its lane */
 	struct growing_lane **counters; /* with items of this feed */
 	size_t ncounters, counters_cap;
+	struct sample sample; /* the one at hand */
 	struct spur_args args;
 	const struct spur_args *given; /* of the current row; NULL: the trace is asked */
 	uint32_t name_waker, name_target; /* string ids of arguments of wake-ups */
@@ -227,6 +231,8 @@ static inline bool row_is_listed(const struct spur_event *row)
  * Lists a row that is item `number` of its track's lane at a depth. Returns false if out of memory.
  */
 bool lists_row(struct store_worker *k, const struct spur_event *row, uint64_t number, size_t depth);
+/* Lists the stack of a SAMPLE row, if it has one. Returns false if out of memory. */
+bool lists_stack(struct store_worker *k, const struct spur_event *row);
 void worker_lists_free(struct worker_lists *l);
 /* Makes the lists of all workers. Returns false if out of memory. */
 bool writer_lists(struct store_writer *w, unsigned workers, struct store_lists *l);

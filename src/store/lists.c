@@ -34,10 +34,38 @@ bool lists_row(struct store_worker *k, const struct spur_event *row, uint64_t nu
 	return true;
 }
 
+bool lists_stack(struct store_worker *k, const struct spur_event *row)
+{
+	struct worker_lists *l = &k->lists;
+	struct sample *s = &k->sample;
+
+	if (!sample_read(s, writer_trace(k->writer), row))
+		return false;
+	if (!s->n)
+		return true;
+	k->facts |= STORE_STACKS;
+	if (!scratch_reserve((void **)&l->stacks, &l->stacks_cap, l->nstacks + 1,
+			     sizeof(*l->stacks)) ||
+	    !scratch_reserve((void **)&l->frames, &l->frames_cap, l->nframes + s->n,
+			     sizeof(*l->frames)))
+		return false;
+	l->stacks[l->nstacks++] = (struct store_stack_wire){ .ts = row->ts,
+							     .self = s->self,
+							     .calls = s->calls,
+							     .first = l->nframes,
+							     .n = (uint32_t)s->n,
+							     .track = row->track };
+	memcpy(l->frames + l->nframes, s->cls, s->n * sizeof(*s->cls));
+	l->nframes += s->n;
+	return true;
+}
+
 void worker_lists_free(struct worker_lists *l)
 {
 	scratch_free(l->flows, l->flows_cap * sizeof(*l->flows));
 	scratch_free(l->lost, l->lost_cap * sizeof(*l->lost));
+	scratch_free(l->stacks, l->stacks_cap * sizeof(*l->stacks));
+	scratch_free(l->frames, l->frames_cap * sizeof(*l->frames));
 }
 
 void lists_free(struct store_lists *l)
@@ -76,6 +104,17 @@ static int lost_order(const void *a, const void *b)
 	return (x->count > y->count) - (x->count < y->count);
 }
 
+static int stack_order(const void *a, const void *b)
+{
+	const struct store_stack_wire *x = a, *y = b;
+
+	if (x->track != y->track)
+		return x->track < y->track ? -1 : 1;
+	if (x->ts != y->ts)
+		return x->ts < y->ts ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
 /* SPEC store/flows: the first class with the name and category of each class. */
 static uint32_t *first_names(const struct spur_trace *t, uint32_t n)
 {
@@ -100,6 +139,26 @@ static uint32_t *first_names(const struct spur_trace *t, uint32_t n)
 	return good ? first : NULL;
 }
 
+/* Moves the stacks of a worker to those of the first one. */
+static bool stacks_join(struct worker_lists *to, struct worker_lists *from)
+{
+	if (!from->nstacks)
+		return true;
+	if (!scratch_reserve((void **)&to->stacks, &to->stacks_cap, to->nstacks + from->nstacks,
+			     sizeof(*to->stacks)) ||
+	    !scratch_reserve((void **)&to->frames, &to->frames_cap, to->nframes + from->nframes,
+			     sizeof(*to->frames)))
+		return false;
+	for (size_t i = 0; i < from->nstacks; i++) {
+		to->stacks[to->nstacks] = from->stacks[i];
+		to->stacks[to->nstacks++].first += to->nframes;
+	}
+	memcpy(to->frames + to->nframes, from->frames, from->nframes * sizeof(*to->frames));
+	to->nframes += from->nframes;
+	from->nstacks = from->nframes = 0;
+	return true;
+}
+
 /* Moves the lists of a worker to those of the first one. */
 static bool lists_join(struct worker_lists *to, struct worker_lists *from)
 {
@@ -115,7 +174,7 @@ static bool lists_join(struct worker_lists *to, struct worker_lists *from)
 	to->nflows += from->nflows;
 	to->nlost += from->nlost;
 	from->nflows = from->nlost = 0;
-	return true;
+	return stacks_join(to, from);
 }
 
 /* Where a note is, until its time is known: the first item at its offset or behind it. */
@@ -235,6 +294,12 @@ bool writer_lists(struct store_writer *w, unsigned workers, struct store_lists *
 		qsort(all->flows, all->nflows, sizeof(*all->flows), flow_order);
 	if (good && all->nlost)
 		qsort(all->lost, all->nlost, sizeof(*all->lost), lost_order);
+	if (good && all->nstacks)
+		qsort(all->stacks, all->nstacks, sizeof(*all->stacks), stack_order);
+	l->stacks = all->stacks;
+	l->nstacks = all->nstacks;
+	l->frames = all->frames;
+	l->nframes = all->nframes;
 	l->flows = all->flows;
 	l->nflows = all->nflows;
 	l->lost = all->lost;
@@ -267,6 +332,43 @@ bool store_lost(const struct store *s, uint64_t i, struct store_lost *out)
 	out->count = l->lost[i].count;
 	out->track = l->lost[i].track;
 	return true;
+}
+
+/* SPEC store/stacks */
+bool store_stack(const struct store *s, uint64_t i, struct store_stack *out)
+{
+	const struct store_lists *l = lists_of(s);
+	const struct store_stack_wire *k;
+
+	*out = (struct store_stack){ 0 };
+	if (i >= l->nstacks)
+		return false;
+	k = &l->stacks[i];
+	assert(k->n && k->n <= l->nframes && k->first <= l->nframes - k->n);
+	*out = (struct store_stack){ .ts = k->ts,
+				     .self = k->self,
+				     .calls = k->calls,
+				     .track = k->track,
+				     .labels = l->frames + k->first,
+				     .n = k->n };
+	return true;
+}
+
+uint64_t store_stack_from(const struct store *s, uint32_t track, int64_t ts)
+{
+	const struct store_lists *l = lists_of(s);
+	const struct store_stack_wire want = { .track = track, .ts = ts };
+	uint64_t low = 0, high = l->nstacks;
+
+	while (low < high) {
+		const uint64_t m = low + (high - low) / 2;
+
+		if (stack_order(&l->stacks[m], &want) < 0)
+			low = m + 1;
+		else
+			high = m;
+	}
+	return low;
 }
 
 bool store_note(const struct store *s, uint64_t i, struct store_note *out)

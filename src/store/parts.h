@@ -191,7 +191,9 @@ struct store_lists {
 	const struct store_flow_wire *flows;
 	const struct store_lost_wire *lost;
 	const struct store_note_wire *notes; /* while the store is written: owned */
-	uint64_t nflows, nlost, nnotes;
+	const struct store_stack_wire *stacks;
+	const uint32_t *frames;
+	uint64_t nflows, nlost, nnotes, nstacks, nframes;
 };
 
 struct store {

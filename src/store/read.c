@@ -99,6 +99,22 @@ static bool lane_check(const struct store *s, const struct store_lane_wire *l)
 	return items == l->items && sums_check(s, l);
 }
 
+/* SPEC store/stacks */
+static bool stacks_check(const struct store *s)
+{
+	const struct store_lists *l = &s->lists;
+
+	for (uint64_t i = 0; i < l->nstacks; i++)
+		if (l->stacks[i].track >= s->ntracks || !l->stacks[i].n ||
+		    l->stacks[i].first > l->nframes ||
+		    l->stacks[i].n > l->nframes - l->stacks[i].first)
+			return false;
+	for (uint64_t i = 0; i < l->nframes; i++)
+		if (l->frames[i] >= s->nlabels)
+			return false;
+	return true;
+}
+
 /* SPEC store/strings */
 static bool strings_check(const struct store *s, uint64_t texts)
 {
@@ -126,9 +142,13 @@ static bool sections_check(struct store *s)
 	s->lists.flows = section_of(s, STORE_SEC_FLOWS, sizeof(*s->lists.flows), &s->lists.nflows);
 	s->lists.lost = section_of(s, STORE_SEC_LOST, sizeof(*s->lists.lost), &s->lists.nlost);
 	s->lists.notes = section_of(s, STORE_SEC_NOTES, sizeof(*s->lists.notes), &s->lists.nnotes);
+	s->lists.stacks =
+		section_of(s, STORE_SEC_STACKS, sizeof(*s->lists.stacks), &s->lists.nstacks);
+	s->lists.frames =
+		section_of(s, STORE_SEC_FRAMES, sizeof(*s->lists.frames), &s->lists.nframes);
 	if (!s->nodes || !s->lanes || !s->labels || !s->tracks || !s->string_at || !s->texts ||
-	    !s->lists.flows || !s->lists.lost || !s->lists.notes || lanes > INT32_MAX ||
-	    labels > INT32_MAX || tracks > INT32_MAX)
+	    !s->lists.flows || !s->lists.lost || !s->lists.notes || !s->lists.stacks ||
+	    !s->lists.frames || lanes > INT32_MAX || labels > INT32_MAX || tracks > INT32_MAX)
 		return false;
 	s->nlanes = (uint32_t)lanes;
 	s->nlabels = (uint32_t)labels;
@@ -136,7 +156,7 @@ static bool sections_check(struct store *s)
 	for (uint32_t i = 0; i < s->nlanes; i++)
 		if (!lane_check(s, &s->lanes[i]))
 			return false;
-	return strings_check(s, texts);
+	return stacks_check(s) && strings_check(s, texts);
 }
 
 static enum spur_status store_map(struct store *s, int fd, const char *path, struct spur_error *err)

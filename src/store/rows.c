@@ -137,8 +137,8 @@ static bool event_add(struct store_worker *k, struct growing_track *t, size_t de
 	slot_plain_end(s, 0, 0, 0);
 	if (row->flags & SPUR_F_DEPTH)
 		s->rare.end_len = row->depth;
-	if (row->kind == SPUR_SAMPLE && writer_trace(k->writer)->format->stack)
-		k->facts |= STORE_STACKS;
+	if (row->kind == SPUR_SAMPLE && !lists_stack(k, row))
+		return false;
 	if (row_is_listed(row) && !lists_row(k, row, growing_items(l) + l->n, depth))
 		return false;
 	lane_close(l);

@@ -286,6 +286,12 @@ static void seal_lists(struct sealer *s)
 	section_begin(s, STORE_SEC_LOST);
 	section_add(s, l->lost, l->nlost * sizeof(*l->lost));
 	section_flush(s);
+	section_begin(s, STORE_SEC_STACKS);
+	section_add(s, l->stacks, l->nstacks * sizeof(*l->stacks));
+	section_flush(s);
+	section_begin(s, STORE_SEC_FRAMES);
+	section_add(s, l->frames, l->nframes * sizeof(*l->frames));
+	section_flush(s);
 	section_begin(s, STORE_SEC_NOTES);
 	for (uint64_t i = 0; i < l->nnotes; i++) {
 		struct store_note_wire n = l->notes[i];

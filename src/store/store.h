@@ -60,7 +60,7 @@ const char *store_identity(const struct store *s);
 
 enum store_fact {
 	STORE_NOTED = 1, /* reading the trace told damage, or something to note */
-	STORE_STACKS = 2, /* SAMPLE rows have stacks, which the store does not have */
+	STORE_STACKS = 2, /* SAMPLE rows have stacks (store_stack()) */
 	/*
 	 * Times of a feed go back: lanes may not be in order, and what is open at the end of a
 	 * range lasts until the last row, which is not the latest one.
@@ -388,6 +388,26 @@ struct store_note {
 	bool timed; /* `ts` is the time of the first event behind its place in the file */
 	int64_t ts;
 };
+/*
+ * The stack of a SAMPLE row: calls that others made and added up. The time is its leaf's own, and
+ * part of all calls on the stack.
+ */
+struct store_stack {
+	int64_t ts;
+	uint64_t self; /* ns */
+	uint64_t calls; /* of the leaf */
+	uint32_t track;
+	const uint32_t *labels; /* from the root to the leaf; valid as long as the store */
+	uint32_t n; /* of them, at least 1 */
+};
+/*
+ * Sets *out to stack `i` in the order of tracks and times. Returns false if there are no more, and
+ * while the store grows.
+ */
+bool store_stack(const struct store *s, uint64_t i, struct store_stack *out);
+/* Returns the first stack of a track that is not before a time, or the next one. */
+uint64_t store_stack_from(const struct store *s, uint32_t track, int64_t ts);
+
 /* As store_lost(). */
 bool store_note(const struct store *s, uint64_t i, struct store_note *out);
 
@@ -444,6 +464,7 @@ struct store_range {
 /* What the calls of a function add up to, in ns, as `spur report` counts them for the range. */
 struct store_sum {
 	uint64_t calls;
+	uint64_t sampled; /* of them, known from stacks of samples alone: none has a duration */
 	uint64_t sum; /* of all calls */
 	uint64_t total; /* without calls inside another call of the function */
 	uint64_t self;
@@ -455,7 +476,8 @@ struct store_sum {
 /*
  * Sets sums[0 .. nlabels). A sum is in the place of its label's head; that of time off the CPU has
  * the place 0. Requires that nlabels is not below that of store_facts(). Returns false if out of
- * memory. Not for stores with STORE_LAPS or STORE_BACK, whose lanes are out of order.
+ * memory. Not for stores with STORE_LAPS or STORE_BACK, whose lanes are out of order. Stacks are
+ * left out.
  */
 bool store_sums(const struct store *s, const struct store_range *range, struct store_sum *sums,
 		uint32_t nlabels);

@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-enum { STORE_VERSION = 5, STORE_HEAD = 4096, STORE_ORDER = 0x01020304 };
+enum { STORE_VERSION = 6, STORE_HEAD = 4096, STORE_ORDER = 0x01020304 };
 
 #define STORE_MAGIC "SPURSTO1"
 
@@ -157,6 +157,16 @@ struct store_lost_wire {
 	uint32_t track, zero;
 };
 
+/* A stack of a SAMPLE row. They are in order of track and time. */
+struct store_stack_wire {
+	int64_t ts;
+	uint64_t self; /* ns of its leaf */
+	uint64_t calls; /* of its leaf */
+	uint64_t first; /* of its frames */
+	uint32_t n; /* of them, at least 1 */
+	uint32_t track;
+};
+
 enum store_note_flag { STORE_NOTE_DAMAGE = 1, STORE_NOTE_TIME = 2 /* it has one */ };
 enum { STORE_NOTES_MOST = 1 << 12 };
 
@@ -185,6 +195,8 @@ enum store_section_id {
 	STORE_SEC_FLOWS, /* struct store_flow_wire */
 	STORE_SEC_LOST, /* struct store_lost_wire */
 	STORE_SEC_NOTES, /* struct store_note_wire */
+	STORE_SEC_STACKS, /* struct store_stack_wire */
+	STORE_SEC_FRAMES, /* uint32_t: labels of stacks, each from the root to the leaf */
 	STORE_SECTIONS
 };
 

@@ -461,6 +461,7 @@ static void worker_free(struct store_worker *k)
 	ends_free(&k->ends);
 	slabs_free(&k->slabs);
 	worker_lists_free(&k->lists);
+	sample_free(&k->sample);
 }
 
 void store_writer_free(struct store_writer *w)

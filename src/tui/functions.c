@@ -71,7 +71,7 @@ bool tui_functions_take(struct tui *t, struct store_sum *sums, uint32_t n)
 	f->sums = sums;
 	f->labels = mem_array(n ? n : 1, sizeof(*f->labels));
 	for (uint32_t i = 0; f->labels && i < n; i++)
-		if (sums[i].calls)
+		if (sums[i].calls || sums[i].sum)
 			f->labels[f->n++] = i;
 	tui_functions_sort(t);
 	return f->labels != NULL;
@@ -88,6 +88,16 @@ static size_t put_ns(const struct tui *t, struct glyph *row, size_t room, int64_
 	*put_time(text, ns < 0 ? 0 : (uint64_t)ns) = 0;
 	return glyphs_printf(t->screen, row, room, (struct glyph){ 0 }, "%*s ", TIME_WIDTH - 1,
 			     text);
+}
+
+/* Writes a time that may not be known. Returns the columns. */
+static size_t put_known(const struct tui *t, struct glyph *row, size_t room, bool known,
+			uint64_t ns)
+{
+	if (known)
+		return put_ns(t, row, room, (int64_t)ns);
+	return glyphs_printf(t->screen, row, room, (struct glyph){ 0 }, "%*s ",
+			     (t->exact ? EXACT_WIDTH : TIME_WIDTH) - 1, "");
 }
 
 static void put_label(const struct tui *t, uint32_t label, struct glyph *row, size_t room)
@@ -142,9 +152,11 @@ void tui_functions_line(const struct tui *t, size_t line, struct glyph *row, siz
 	at += glyphs_printf(t->screen, row + at, room - at, (struct glyph){ 0 }, "%9llu ",
 			    (unsigned long long)s->calls);
 	if (is_wide(t)) {
-		at += put_ns(t, row + at, room - at, (int64_t)view_sum_average(s));
-		at += put_ns(t, row + at, room - at, (int64_t)s->least);
-		at += put_ns(t, row + at, room - at, (int64_t)s->most);
+		const bool single = view_sum_has_single(s);
+
+		at += put_known(t, row + at, room - at, s->calls, view_sum_average(s));
+		at += put_known(t, row + at, room - at, single, s->least);
+		at += put_known(t, row + at, room - at, single, s->most);
 	}
 	put_label(t, f->labels[line], row + at, room - at);
 }

@@ -356,6 +356,44 @@ static bool walk_track(struct view_flame *f, uint32_t track, const struct store_
 	return good;
 }
 
+/* --- stacks of samples --- */
+
+/*
+ * Adds a stack: its time belongs to each call on it, its calls are those of the leaf. Where a
+ * thread or process has the calls, those around the leaf are no calls of its own.
+ */
+static bool add_stack(struct view_flame *f, const struct store_stack *k)
+{
+	const int64_t self = k->self < INT64_MAX ? (int64_t)k->self : INT64_MAX;
+	uint32_t node = 0;
+
+	for (uint32_t i = f->key ? k->n - 1 : 0; i < k->n; i++) {
+		node = child_of(f, node, head_of(f, k->labels[i]));
+		if (!node)
+			return false;
+		f->nodes[node].total += self;
+	}
+	f->nodes[0].total += self;
+	f->nodes[node].self += self;
+	f->nodes[node].calls += k->calls;
+	f->nodes[node].sampled += k->calls;
+	return true;
+}
+
+static bool add_stacks(struct view_flame *f, uint32_t track)
+{
+	const struct store *const s = f->view->store;
+	struct store_stack k;
+
+	for (uint64_t i = store_stack_from(s, track, f->range->from);
+	     store_stack(s, i, &k) && k.track == track && k.ts < f->range->to; i++)
+		if (!add_stack(f, &k))
+			return false;
+	return true;
+}
+
+/* --- the range --- */
+
 /* Returns the number of the process that a track is of, or its own. */
 static uint32_t process_of(const struct view *v, uint32_t track)
 {
@@ -399,7 +437,7 @@ static bool walk_range(struct view_flame *f, enum view_flame_by by)
 			f->key = i + 1;
 		else if (by == VIEW_BY_PROCESS)
 			f->key = process_of(f->view, i) + 1;
-		good = walk_track(f, i, lasts);
+		good = add_stacks(f, i) && walk_track(f, i, lasts);
 		if (good && f->sums)
 			take_track(f);
 	}
@@ -555,7 +593,8 @@ void view_flame_free(struct view_flame *f)
 bool view_flame_refuse(struct view_answer *a)
 {
 	return view_refuse(a, 400,
-			   "calls of the range have more than %d paths: choose a smaller range",
+			   "calls of the range have more than %d paths: choose a smaller range, "
+			   "or fewer tracks",
 			   NODES_MOST);
 }
 

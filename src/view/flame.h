@@ -12,7 +12,8 @@ struct view_node {
 	uint32_t first, next; /* child, brother; 0: none */
 	uint32_t last; /* child */
 	uint64_t calls;
-	uint64_t ended; /* of them, in the range */
+	uint64_t sampled; /* of them, known from stacks of samples alone */
+	uint64_t ended; /* of the others, in the range */
 	uint64_t unfinished; /* of them: the data or the range lacks the end */
 	int64_t total, self;
 	int64_t least, most; /* of those that ended; if none did, of the others */

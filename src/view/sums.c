@@ -21,16 +21,21 @@ struct path_sums {
 /* Adds a node. Recursive calls are in the time of the outermost one. */
 static void add_node(const struct view_node *n, struct store_sum *s, bool outermost)
 {
+	const uint64_t calls = s->calls - s->sampled;
+
 	/* The shortest and the longest one are told of those that ended, if any did. */
-	if (!s->calls || (n->ended && s->open == s->calls)) {
+	if (n->calls == n->sampled) {
+		/* None has a duration of its own. */
+	} else if (!calls || (n->ended && s->open == calls)) {
 		s->least = (uint64_t)n->least;
 		s->most = (uint64_t)n->most;
-	} else if (n->ended || s->open == s->calls) {
+	} else if (n->ended || s->open == calls) {
 		s->least = (uint64_t)n->least < s->least ? (uint64_t)n->least : s->least;
 		s->most = (uint64_t)n->most > s->most ? (uint64_t)n->most : s->most;
 	}
 	s->calls += n->calls;
-	s->open += n->calls - n->ended;
+	s->sampled += n->sampled;
+	s->open += n->calls - n->sampled - n->ended;
 	s->unfinished += n->unfinished;
 	s->sum += (uint64_t)n->total;
 	s->open_sum += (uint64_t)n->open_sum;
@@ -72,7 +77,7 @@ static void add_nodes(void *self, const struct view_flame *f)
 	}
 }
 
-/* Sums call by call: for lanes that are out of order, and for what is no function. */
+/* Sums call by call: for lanes that are out of order, what is no function, stacks of samples. */
 static bool sums_by_path(const struct view *v, const struct view_range *range,
 			 enum view_flame_by by, struct path_sums *p, bool *full)
 {
@@ -104,16 +109,28 @@ uint64_t view_sum_average(const struct store_sum *s)
 	return ended ? (s->sum - s->open_sum) / ended : s->sum / s->calls;
 }
 
-/* Writes the numbers of a sum, after the name of what was summed. */
+bool view_sum_has_single(const struct store_sum *s)
+{
+	return s->calls > s->sampled || !(s->calls || s->sum);
+}
+
+/* Writes the numbers of a sum, after the name of what was summed; null: not known. */
 static void put_sum(struct out *o, const struct store_sum *s)
 {
-	out_printf(o,
-		   ",\"calls\":%llu,\"total\":%llu,\"self\":%llu,"
-		   "\"avg\":%llu,\"min\":%llu,\"max\":%llu,\"unfinished\":%llu}",
+	out_printf(o, ",\"calls\":%llu,\"total\":%llu,\"self\":%llu,\"avg\":",
 		   (unsigned long long)s->calls, (unsigned long long)s->total,
-		   (unsigned long long)s->self, (unsigned long long)view_sum_average(s),
-		   (unsigned long long)(s->calls ? s->least : 0), (unsigned long long)s->most,
-		   (unsigned long long)s->unfinished);
+		   (unsigned long long)s->self);
+	if (s->calls || !s->sum)
+		out_printf(o, "%llu", (unsigned long long)view_sum_average(s));
+	else
+		out_str(o, "null");
+	if (view_sum_has_single(s))
+		out_printf(o, ",\"min\":%llu,\"max\":%llu",
+			   (unsigned long long)(s->calls ? s->least : 0),
+			   (unsigned long long)s->most);
+	else
+		out_str(o, ",\"min\":null,\"max\":null");
+	out_printf(o, ",\"unfinished\":%llu}", (unsigned long long)s->unfinished);
 }
 
 /*
@@ -132,7 +149,7 @@ static struct store_sum *sums_make(const struct view *v, const struct view_range
 	p.sums = mem_array((size_t)p.n + 1, sizeof(*p.sums));
 	*n = p.n;
 	*full = false;
-	if (by != VIEW_BY_FUNCTION || f.facts & (STORE_LAPS | STORE_BACK))
+	if (by != VIEW_BY_FUNCTION || f.facts & (STORE_LAPS | STORE_BACK | STORE_STACKS))
 		good = p.sums && sums_by_path(v, range, by, &p, full);
 	else
 		good = p.sums && store_sums(v->store,
@@ -183,7 +200,7 @@ bool view_sums(struct view *v, const struct view_request *r, struct view_answer 
 	out_char(&a->out, '[');
 	/* Of tracks, time off the CPU is no sum. */
 	for (uint32_t i = of_tracks; sums && i < n; i++) {
-		if (!sums[i].calls && !sums[i].unfinished)
+		if (!sums[i].calls && !sums[i].sum && !sums[i].unfinished)
 			continue;
 		out_str(&a->out, first ? "{" : ",{");
 		if (of_tracks)

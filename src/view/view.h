@@ -202,6 +202,11 @@ struct store_sum *view_sums_make(const struct view *v, const struct view_range *
 /* Returns the average duration that tables show of a sum with calls. */
 uint64_t view_sum_average(const struct store_sum *s);
 /*
+ * Returns true if the shortest and the longest call of a sum are known: stacks of samples add to
+ * sums alone. The average of a sum without calls is as little known.
+ */
+bool view_sum_has_single(const struct store_sum *s);
+/*
  * Finds the longest calls of a range that end in it, at most VIEW_CALLS_MOST, the longest first:
  * as `spur top` does if `label` is below 0, else those of that function alone, or the longest times
  * off the CPU if it is 0. Returns false if out of memory.

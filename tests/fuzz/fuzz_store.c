@@ -17,8 +17,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { STORE_MAX = 256 << 10, ROWS = 900 };
 
-static uint8_t base[STORE_MAX], image[STORE_MAX];
-static size_t base_size;
+/* Stores without and with stacks of samples. */
+static uint8_t bases[2][STORE_MAX], image[STORE_MAX];
+static size_t base_sizes[2], base_size;
+
+/* The stack of each fifth event is as deep as its number says. */
+static size_t fake_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls,
+			 size_t cap)
+{
+	const size_t n = ev->off % 5 ? 0 : ev->off / 16 % 9;
+
+	for (size_t i = 0; i < n && i < cap; i++)
+		cls[i] = 1 + (uint32_t)(ev->off / 16 + i) % (trace_class_count(t) - 1);
+	return n;
+}
 
 /* Rows of two threads with calls, time off the CPU, SPANs, events and counters. */
 static size_t make_rows(struct spur_trace *t, struct spur_event *rows)
@@ -62,9 +74,10 @@ static size_t make_rows(struct spur_trace *t, struct spur_event *rows)
 	return ROWS;
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static void make_base(unsigned number)
 {
 	static struct spur_event rows[ROWS];
+	struct spur_format format = fake_format;
 	char path[] = "/tmp/fuzz_store.XXXXXX";
 	struct spur_trace *t = fake_trace_new();
 	struct store_writer *w;
@@ -77,6 +90,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	trace_add_track(t, (struct spur_track){ .parent = SPUR_NONE, .tid = 1, .cpu = -1 });
 	trace_add_track(t, (struct spur_track){ .parent = 0, .tid = 2, .cpu = -1 });
 	n = make_rows(t, rows);
+	format.stack = fake_stack;
+	for (size_t i = 0; number && i < n; i++)
+		if (rows[i].kind == SPUR_INSTANT)
+			rows[i].kind = SPUR_SAMPLE;
+	t->format = &format;
 	t->nfeeds = 0;
 	require(store_writer_new(&w, t, path, 1, &err) == SPUR_OK);
 	require(store_worker_begin(store_writer_worker(w, 0), NULL));
@@ -87,11 +105,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	store_writer_free(w);
 	fake_trace_free(t);
 	f = fopen(path, "rb");
-	base_size = fread(base, 1, sizeof(base), f);
+	base_sizes[number] = fread(bases[number], 1, STORE_MAX, f);
 	fclose(f);
 	close(fd);
 	unlink(path);
-	require(base_size > STORE_HEAD && base_size < sizeof(base));
+	require(base_sizes[number] > STORE_HEAD && base_sizes[number] < STORE_MAX);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	for (unsigned i = 0; i < 2; i++)
+		make_base(i);
 	(void)argc;
 	(void)argv;
 	return 0;
@@ -178,6 +202,18 @@ static void store_read(struct store *s)
 	store_points_free(&points);
 }
 
+static void stacks_read(const struct store *s)
+{
+	struct store_stack k;
+
+	for (uint64_t i = 0; store_stack(s, i, &k); i++) {
+		require(k.n && k.track < store_facts(s).tracks);
+		for (uint32_t n = 0; n < k.n; n++)
+			require(k.labels[n] < store_facts(s).labels);
+		sink += (unsigned)store_stack_from(s, k.track, k.ts);
+	}
+}
+
 /* Reads its rows, as analyses of a range do. */
 static void store_rows(struct store *s, bool range)
 {
@@ -218,7 +254,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char path[64];
 	int fd;
 
-	memcpy(image, base, base_size);
+	base_size = base_sizes[size / 4 % 2];
+	memcpy(image, bases[size / 4 % 2], base_size);
 	/* Three bytes say where, one says what. */
 	for (size_t i = 0; i + 4 <= size; i += 4)
 		image[(data[i] | (size_t)data[i + 1] << 8 | (size_t)data[i + 2] << 16) %
@@ -229,6 +266,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (store_open(&s, path, &err) != SPUR_FAIL) {
 		store_read(s);
+		stacks_read(s);
 		store_rows(s, size % 2);
 	}
 	close(fd);

@@ -719,6 +719,7 @@ static uint64_t lists_walk(const struct store *s)
 	struct store_place at;
 	struct store_lost lost;
 	struct store_note note;
+	struct store_stack stack;
 	struct store_item item;
 	uint64_t h = 0;
 
@@ -727,6 +728,9 @@ static uint64_t lists_walk(const struct store *s)
 	for (uint64_t i = 0; store_note(s, i, &note); i++)
 		h = h * 31 + note.text.len + note.file.len + note.code.len + note.off + note.count +
 		    (note.timed ? (uint64_t)note.ts : 0) + note.is_damage;
+	for (uint64_t i = 0; store_stack(s, i, &stack); i++)
+		h = h * 31 + (uint64_t)stack.ts + stack.self + stack.calls + stack.track +
+		    stack.labels[0] + stack.labels[stack.n - 1];
 	for (uint32_t l = 0; l < store_facts(s).lanes; l++)
 		for (uint64_t n = 0; store_item(s, l, n, &item); n++)
 			for (int back = 0; back < 2; back++)

@@ -1,4 +1,5 @@
 /* The lists of a store, flows and losses, against its rows, and notes against what reading told. */
+#include "format/format.h"
 #include "unit/subject.h"
 
 static bool is_flow(const struct store_item *i)
@@ -39,7 +40,7 @@ static bool flow_search(const struct store *s, const struct store_place *at,
 	return i.kind != (back ? SPUR_FLOW_END : SPUR_FLOW_BEGIN);
 }
 
-static size_t steps, losses, notes, timed;
+static size_t steps, losses, notes, timed, stacks;
 
 /* SPEC store/flows */
 static void flows_compare(const struct store *s, const char *path)
@@ -113,12 +114,57 @@ static void notes_compare(const struct subject *s)
 	notes += n;
 }
 
+/* Returns true if the stack at hand is that of the row. */
+static bool is_stack_of(const struct subject *s, const struct store_stack *k,
+			const struct spur_event *row)
+{
+	uint32_t cls[64];
+
+	return k->n <= 64 && s->trace->format->stack(s->trace, row, cls, 64) == k->n &&
+	       !memcmp(cls, k->labels, k->n * sizeof(*cls)) && k->ts == row->ts &&
+	       k->track == row->track && k->self == (uint64_t)row->dur &&
+	       k->calls == (row->id ? row->id : 1);
+}
+
+static uint64_t stacks_count(const struct subject *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; s->trace->format->stack && i < s->n; i++)
+		n += s->rows[i].kind == SPUR_SAMPLE &&
+		     s->trace->format->stack(s->trace, &s->rows[i], NULL, 0);
+	return n;
+}
+
+/* SPEC store/stacks: those of the rows, in the order of tracks and times. */
+static void stacks_compare(const struct subject *s, const struct store *store)
+{
+	struct store_stack k, last = { .ts = INT64_MIN };
+	uint64_t n = 0;
+
+	for (; store_stack(store, n, &k); n++) {
+		bool found = false;
+
+		assert_true(k.track > last.track || (k.track == last.track && k.ts >= last.ts));
+		assert_true(store_stack_from(store, k.track, k.ts) <= n);
+		for (size_t i = 0; i < s->n && !found; i++)
+			found = s->rows[i].kind == SPUR_SAMPLE && is_stack_of(s, &k, &s->rows[i]);
+		assert_true(found);
+		last = k;
+	}
+	assert_int_equal(n, stacks_count(s));
+	assert_int_equal(n != 0, (store_facts(store).facts & STORE_STACKS) != 0);
+	stacks += n;
+}
+
 static void lists_compare(struct subject *s, const char *path)
 {
 	flows_compare(s->store, path);
 	losses_compare(s);
 	notes_compare(s);
+	stacks_compare(s, s->store);
 	/* The one that was written has the same lists. */
+	stacks_compare(s, store_writer_view(s->writer));
 	flows_compare(store_writer_view(s->writer), path);
 }
 
@@ -126,7 +172,7 @@ static void test_lists(void **state)
 {
 	(void)state;
 	assert_true(each_golden(lists_compare) >= 150);
-	assert_true(steps >= 20 && losses >= 5 && notes >= 10 && timed >= 3);
+	assert_true(steps >= 20 && losses >= 5 && notes >= 10 && timed >= 3 && stacks >= 10);
 }
 
 int main(void)

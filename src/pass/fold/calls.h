@@ -15,10 +15,10 @@
 #define SPUR_PASS_FOLD_CALLS_H
 
 #include "flow/ends.h"
+#include "flow/sample.h"
 #include "flow/spread.h"
 #include "pass/fold/gather.h"
 #include "pass/fold/parked.h"
-#include "pass/fold/sample.h"
 #include "pass/pass.h"
 
 enum calls_by {

@@ -6,8 +6,8 @@
 
 #include "flow/ends.h"
 #include "flow/fit.h"
+#include "flow/sample.h"
 #include "flow/walk.h"
-#include "pass/fold/sample.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

@@ -6,8 +6,8 @@ import { KIND_SPAN, SPAN } from "./store.js";
 /** @typedef {import("./store.js").Item} Item */
 /** @typedef {import("./types.js").Range} Range */
 
-/** Facts of a store: calls around others are missing; spans overlap; times go back; several recordings. */
-export const GAPS = 32, LAPS = 16, BACK = 4;
+/** Facts of a store: calls around others are missing; spans overlap; times go back; samples have stacks; several recordings. */
+export const GAPS = 32, LAPS = 16, BACK = 4, STACKS = 2;
 const APART = 64;
 
 /** The last item of a lane that begins before `t`. @param {Store} s @param {number} lane @param {number} t @returns {Item | null} */

@@ -8,7 +8,7 @@ import { drawFlame } from "./flame.js";
 import { exactNumber } from "./counters.js";
 import { noteList } from "./notes.js";
 import { alone } from "./shown.js";
-import { count, duration, exact, some } from "./time.js";
+import { count, duration, exact, known, some } from "./time.js";
 import { trackName } from "./types.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -150,8 +150,9 @@ export class Panel {
 		const name = (/** @type {Sum} */ s) => (s.track !== undefined ? names.get(s.track) ?? "" :
 			by && s.label ? labels[s.label]?.module || "unknown" : labels[s.label]?.name ?? "?");
 		const rows = sums.map((s) => ({ s, key: name(s) }));
-		const ns = (/** @type {string} */ head, /** @type {(s: Sum) => Ns} */ f) =>
-			({ name: head, text: (/** @type {{s: Sum}} */ r) => duration(f(r.s)), value: (/** @type {{s: Sum}} */ r) => f(r.s), number: true });
+		/* What is not known comes before 0. */
+		const ns = (/** @type {string} */ head, /** @type {(s: Sum) => Ns | null} */ f) =>
+			({ name: head, text: (/** @type {{s: Sum}} */ r) => known(f(r.s)), value: (/** @type {{s: Sum}} */ r) => f(r.s) ?? -1, number: true });
 		const pivot = element("select", { "aria-label": "Group by", change: (e) => { this.pivot = e.target.value; this.update(); } },
 			...PIVOTS.map((p) => element("option", { value: p, selected: p === this.pivot }, p)));
 		return [this.heading(HEADINGS[this.pivot], range), element("label", {}, "by ", pivot),

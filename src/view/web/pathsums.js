@@ -7,7 +7,7 @@ import { minus, over, plus } from "./time.js";
 /** @typedef {import("./sums.js").PathNode} PathNode */
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").Ns} Ns */
-/** @typedef {{calls: number, open: number, unfinished: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number}} Total */
+/** @typedef {{calls: number, open: number, unfinished: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number, sampled: number}} Total */
 
 class Totals {
 	constructor() {
@@ -20,23 +20,24 @@ class Totals {
 	/** @param {number} label */
 	total(label) {
 		let k = this.of.get(label);
-		if (!k) this.of.set(label, k = { calls: 0, open: 0, unfinished: 0, sum: 0, openSum: 0, total: 0, self: 0, least: 0, most: 0 });
+		if (!k) this.of.set(label, k = { calls: 0, open: 0, unfinished: 0, sum: 0, openSum: 0, total: 0, self: 0, least: 0, most: 0, sampled: 0 });
 		return k;
 	}
 
 	/** Recursive calls are in the time of the outermost one. @param {PathNode} n @param {boolean} outermost */
 	add(n, outermost) {
-		const k = this.total(n.label);
-		/* The shortest and the longest one are told of those that ended, if any did. */
-		if (!k.calls || (n.ended && k.open === k.calls)) {
+		const k = this.total(n.label), calls = k.calls - k.sampled;
+		/* The shortest and the longest one are told of those that ended, if any did. Samples have no durations of their own. */
+		if (n.calls > n.sampled && (!calls || (n.ended && k.open === calls))) {
 			k.least = n.least;
 			k.most = n.most;
-		} else if (n.ended || k.open === k.calls) {
+		} else if (n.calls > n.sampled && (n.ended || k.open === calls)) {
 			k.least = Math.min(k.least, n.least);
 			k.most = Math.max(k.most, n.most);
 		}
 		k.calls += n.calls;
-		k.open += n.calls - n.ended;
+		k.sampled += n.sampled;
+		k.open += n.calls - n.sampled - n.ended;
 		k.unfinished += n.unfinished;
 		k.sum = plus(k.sum, n.total);
 		k.openSum = plus(k.openSum, n.openSum);
@@ -59,7 +60,7 @@ class Totals {
 }
 
 /**
- * Sums call by call: for lanes that are out of order, and for what is no function. The labels of the sums are those of nodes.
+ * Sums call by call: for lanes that are out of order, what is no function, and stacks of samples. The labels of the sums are those of nodes.
  * @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents the track above each one
  * @param {(track: number) => number} [key] by thread or process: whose calls those of a track are
  * @returns {import("./types.js").Sum[]}
@@ -75,7 +76,8 @@ export function sumsByPath(s, range, heads, parents, key) {
 	}
 	for (const [label, n] of tree.ends) totals.total(label).unfinished += n;
 	return [...totals.of].sort((a, b) => a[0] - b[0]).map(([label, k]) => ({ label, calls: k.calls, total: k.total, self: k.self,
-		avg: k.calls > k.open ? over(minus(k.sum, k.openSum), k.calls - k.open) : k.calls ? over(k.sum, k.calls) : 0, min: k.least, max: k.most, unfinished: k.unfinished }));
+		avg: k.calls > k.open ? over(minus(k.sum, k.openSum), k.calls - k.open) : k.calls ? over(k.sum, k.calls) : k.sum ? null : 0,
+		...(k.calls > k.sampled || !(k.calls || k.sum) ? { min: k.least, max: k.most } : { min: null, max: null }), unfinished: k.unfinished }));
 }
 
 /**

@@ -19,7 +19,7 @@ export const FAN = 16;
 /** Kinds of lanes: spans, counters of integers (of doubles: 3), states of a thread. */
 export const SPANS = 0, I64 = 1, U64 = 2, STATES = 4;
 
-const VERSION = 5, ORDER = 0x01020304, LABEL_IDS = 1;
+const VERSION = 6, ORDER = 0x01020304, LABEL_IDS = 1;
 const SECTIONS = 128, NODES = 0, LANES = 1, LABELS = 2;
 /**
  * @typedef {object} LaneInfo The nodes of its `nblocks` blocks stand from `first` on.

@@ -2,6 +2,7 @@
 
 import { BACK, endsWith, GAPS, LAPS, lasts } from "./ends.js";
 import { END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SWITCH } from "./store.js";
+import { stacksOf } from "./stacks.js";
 import { plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -19,7 +20,8 @@ const SHOWN = 5000;
  * @property {number} parent
  * @property {number[]} children
  * @property {number} calls
- * @property {number} ended
+ * @property {number} sampled of them, known from stacks of samples alone
+ * @property {number} ended of the others
  * @property {number} unfinished the data or the range lacks the end
  * @property {Ns} total
  * @property {Ns} self
@@ -80,7 +82,7 @@ export class Tree {
 
 	/** @param {number} label @param {number} parent */
 	add(label, parent) {
-		this.nodes.push({ label, parent, children: [], calls: 0, ended: 0, unfinished: 0, total: 0, self: 0, openSum: 0, least: 0, most: 0 });
+		this.nodes.push({ label, parent, children: [], calls: 0, sampled: 0, ended: 0, unfinished: 0, total: 0, self: 0, openSum: 0, least: 0, most: 0 });
 		return this.nodes.length - 1;
 	}
 
@@ -98,9 +100,27 @@ export class Tree {
 		return id;
 	}
 
+	/** Adds the stacks of a track's samples, as add_stacks() of src/view/flame.c does. @param {number} track */
+	addStacks(track) {
+		const { nodes, range: { from, to } } = this;
+		for (const k of stacksOf(this.s, track)) {
+			if (k.ts < from || k.ts >= to) continue;
+			let node = 0;
+			for (const label of this.key ? k.labels.slice(-1) : k.labels) {
+				node = this.child(node, this.head(label));
+				nodes[node].total = plus(nodes[node].total, k.self);
+			}
+			nodes[0].total = plus(nodes[0].total, k.self);
+			nodes[node].self = plus(nodes[node].self, k.self);
+			nodes[node].calls += k.calls;
+			nodes[node].sampled += k.calls;
+		}
+	}
+
 	/** @param {number} track */
 	walkTrack(track) {
 		const { s, range } = this;
+		this.addStacks(track);
 		/** @type {Level[]} */
 		const levels = [];
 		for (let lane; (lane = s.laneAt(track, levels.length)) >= 0;) {

@@ -21,6 +21,11 @@ export function duration(ns) {
 	return `${sign}${size} ns`;
 }
 
+/** A duration that may not be known. @param {Ns | null} ns */
+export function known(ns) {
+	return ns === null ? "" : duration(ns);
+}
+
 /** A bigint as a number if that is exact. @param {bigint} n @returns {Ns} */
 function narrow(n) {
 	return n <= BigInt(Number.MAX_SAFE_INTEGER) && n >= BigInt(Number.MIN_SAFE_INTEGER) ? Number(n) : n;

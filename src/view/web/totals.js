@@ -1,6 +1,6 @@
 /** Sums by function of a range of a store in the page, counted as src/store/sums.c and `spur report` count. */
 
-import { BACK, endsWith, GAPS, LAPS, lastBefore, lasts } from "./ends.js";
+import { BACK, endsWith, GAPS, LAPS, lastBefore, lasts, STACKS } from "./ends.js";
 import { sumsByPath } from "./pathsums.js";
 import { BEGIN, DEPTH, END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SPANS, SWITCH } from "./store.js";
 import { minus, over, plus } from "./time.js";
@@ -213,7 +213,7 @@ function made(totals, heads) {
 
 /** @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents the track above each one */
 export function sums(s, range, heads, parents) {
-	if (s.facts & (LAPS | BACK)) return sumsByPath(s, range, heads, parents);
+	if (s.facts & (LAPS | BACK | STACKS)) return sumsByPath(s, range, heads, parents);
 	const k = new Totals(s, range, heads), tracks = new Set(range.tracks ?? s.ofTrack.keys());
 	/** @type {{lanes: LaneSum[], spans: number}[]} */
 	const cuts = [];

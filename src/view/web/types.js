@@ -93,9 +93,9 @@
  * @property {number} calls
  * @property {Ns} total
  * @property {Ns} self
- * @property {Ns} avg
- * @property {Ns} min
- * @property {Ns} max
+ * @property {Ns | null} avg null: not known; stacks of samples add to sums alone
+ * @property {Ns | null} min
+ * @property {Ns | null} max
  * @property {number} unfinished begins and ends that are not in the range or the data
  *
  * @typedef {object} CounterSum What a counter had in a range: exact numbers as text, "nan", "inf", or empty.

@@ -1,5 +1,5 @@
 /* See sample.h. */
-#include "pass/fold/sample.h"
+#include "flow/sample.h"
 
 enum { FIRST_ROOM = 64 };
 

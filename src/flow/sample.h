@@ -2,8 +2,8 @@
  * SAMPLE rows that carry a stack: the time spent in its leaf, and how many calls that was. They
  * take no part in the stack of BEGIN and END rows around them.
  */
-#ifndef SPUR_PASS_FOLD_SAMPLE_H
-#define SPUR_PASS_FOLD_SAMPLE_H
+#ifndef SPUR_FLOW_SAMPLE_H
+#define SPUR_FLOW_SAMPLE_H
 
 #include "format/format.h"
 
