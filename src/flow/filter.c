@@ -205,7 +205,8 @@ bool filter_rule_matches(const struct spur_trace *t, const struct rule *r,
 {
 	const char *path;
 
-	if (c->flags & (CLASS_EVENT | CLASS_SCHED | CLASS_UNKNOWN))
+	if (c->flags & (CLASS_EVENT | CLASS_SCHED) ||
+	    (c->flags & CLASS_UNKNOWN && t->format->rules_need_symbols))
 		return false;
 	if (!module_matches(t, r, c))
 		return false;

@@ -93,6 +93,11 @@ struct spur_format {
 	 * NULL: no such paths.
 	 */
 	const char *const *urls;
+	/*
+	 * Rules for functions leave those without a symbol alone, as the format's own tool does;
+	 * in other formats they match the names that such functions are shown by.
+	 */
+	bool rules_need_symbols;
 	bool counts_discarded; /* traces record how many events were lost (struct feed) */
 	bool follows_dirs; /* open() supports options.follow for directories too */
 	/*

@@ -851,6 +851,7 @@ const struct spur_format spur_format_uftrace = {
 	.schema = uftrace_schema,
 	.text = uftrace_text,
 	.last = uftrace_last,
+	.rules_need_symbols = true,
 	.has_module = has_module,
 	.default_path = default_path,
 	.session_at = session_at,
