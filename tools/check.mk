@@ -24,7 +24,7 @@ check-build-fuzz:
 	+$(call build,fuzzing,fuzzers)
 
 # The time for all tests, after which those that run are ended; `make check-long` needs more.
-CHECK_MINUTES ?= 70
+CHECK_MINUTES ?= 76
 CHECK_FUZZ_SECONDS ?= 10
 check-long:
 	@$(MAKE) --no-print-directory CHECK_FUZZ_SECONDS=60 CHECK_MINUTES=240 check

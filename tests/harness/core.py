@@ -106,7 +106,7 @@ class Tests:
     # -- names and counting
 
     def wanted(self, name):
-        return not self.args.only or self.args.only in name
+        return (not self.args.only or self.args.only in name) and not name.startswith(getattr(self.args, "without", ()))
 
     def ok(self):
         with self.lock:
