@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 
-TIMEOUT = 120  # a test takes seconds; this is for machines with much else to do
+TIMEOUT = 240  # a test takes seconds; this is for machines with much else to do
 MEMORY = 2 << 30
 HOME = "/dev/null"  # nothing can be kept there: a folder that only is not there would be made by the first browser
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
