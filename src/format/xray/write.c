@@ -169,7 +169,7 @@ static void *write_open(struct write *w)
 	x->trace = w->trace;
 	spool_init(&x->spool);
 	pthread_mutex_init(&x->lock, NULL);
-	if (!set_all(x)) {
+	if (!set_all(x) || !xray_told_open(x)) {
 		write_close(x);
 		return NULL;
 	}
@@ -489,7 +489,7 @@ static bool args_take(struct xray_lane *l, const struct spur_event *row, size_t 
 			return false;
 		*count += value_bits(&l->args.items[i], &l->values[*count]);
 	}
-	if (!x->source && l->args.count)
+	if (!x->source && !xray_args_told(l))
 		loss_add(&x->write->loss, LOST_ARGS, row->kind);
 	return true;
 }
@@ -589,6 +589,8 @@ static bool source_event(struct xray_lane *l, struct xray_out_thread *th,
 static bool event_row(struct xray_lane *l, struct xray_out_thread *th, const struct spur_event *row)
 {
 	struct xray_write *x = l->x;
+	const struct spur_value *data;
+	int type;
 
 	if (x->target == XRAY_TO_BASIC || x->target == XRAY_TO_PROFILE) {
 		loss_add(&x->write->loss, LOST_EVENT, row->kind);
@@ -596,6 +598,15 @@ static bool event_row(struct xray_lane *l, struct xray_out_thread *th, const str
 	}
 	if (x->source && row->kind == SPUR_INSTANT)
 		return source_event(l, th, row);
+	if (x->write->args(x->write, row, &l->args) == SPUR_FAIL)
+		return false;
+	if ((data = xray_event_told(l, row, &type)) != NULL) {
+		if (type >= 0 && x->body_version <= 2) {
+			loss_add(&x->write->loss, LOST_TYPE, row->kind);
+			type = -1;
+		}
+		return put_event(l, th, row, type, data->text, data->count);
+	}
 	if (row->kind == SPUR_INSTANT)
 		loss_add(&x->write->loss, LOST_TEXT, row->kind);
 	out_clear(&l->text);

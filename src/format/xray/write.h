@@ -20,6 +20,8 @@
 #include "format/writer.h"
 #include "format/xray/reader.h"
 
+enum { XRAY_TOLD_ARGS = 8 /* of a call, that are known by their names */ };
+
 enum xray_target { XRAY_TO_FDR, XRAY_TO_BASIC, XRAY_TO_PROFILE, XRAY_TO_YAML };
 
 enum xray_loss {
@@ -96,6 +98,8 @@ struct xray_write {
 	bool own_ids; /* the trace is of XRay: its functions have numbers */
 	bool failed; /* out of memory where a lane ended (atomic) */
 	bool events; /* one was written whose extent others guess (atomic) */
+	/* Strings by which traces that are no XRay log tell what was one (xray/told). */
+	uint32_t custom_event, data, type, arg[XRAY_TOLD_ARGS];
 	uint64_t hz;
 	uint64_t zero; /* ticks to subtract from all times */
 	uint64_t buffer_size; /* the user's; 0: none chosen */
@@ -227,9 +231,19 @@ bool xray_write_profile(struct xray_write *x);
 
 /* --- write_text.c --- */
 
+/* Interns the strings that tell what was an XRay log. Returns false if out of memory. */
+bool xray_told_open(struct xray_write *x);
+/* SPEC xray/told: returns true if the arguments in l->args are those of a call of an XRay log. */
+bool xray_args_told(const struct xray_lane *l);
 /*
- * Writes an event that has no record of its own as a JSON object to l->text. Returns false if out
- * of memory.
+ * SPEC xray/told: returns the payload of a row, whose arguments are in l->args, that was an event
+ * of an XRay log; NULL if it was none. Sets *type to that of a typed event, else to -1.
+ */
+const struct spur_value *xray_event_told(const struct xray_lane *l, const struct spur_event *row,
+					 int *type);
+/*
+ * Writes an event that has no record of its own, with the arguments in l->args, as a JSON object
+ * to l->text. Returns false if out of memory.
  */
 bool xray_event_text(struct xray_lane *l, const struct spur_event *row);
 

@@ -5,6 +5,7 @@
 #include "format/xray/write.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum {
 	NESTING = 32, /* of arguments; deeper ones are null */
@@ -96,13 +97,77 @@ static void value_out(struct xray_lane *l, const struct spur_value *v, unsigned 
 	}
 }
 
+/* --- what was an XRay log --- */
+
+static const char typed_event[] = "typed event"; /* with its number behind it */
+
+bool xray_told_open(struct xray_write *x)
+{
+	x->custom_event = trace_intern(x->trace, "custom event");
+	x->data = trace_intern(x->trace, "data");
+	x->type = trace_intern(x->trace, "type");
+	for (unsigned i = 0; i < XRAY_TOLD_ARGS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "arg%u", i + 1);
+		x->arg[i] = trace_intern(x->trace, name);
+		if (!x->arg[i])
+			return false;
+	}
+	return x->custom_event && x->data && x->type;
+}
+
+bool xray_args_told(const struct xray_lane *l)
+{
+	const struct spur_args *a = &l->args;
+
+	for (size_t i = 0; i < a->count; i++)
+		if (i >= XRAY_TOLD_ARGS || a->items[i].type != SPUR_U64 ||
+		    a->items[i].name != l->x->arg[i])
+			return false;
+	return true;
+}
+
+/* Returns true if an event's name begins with that of typed ones, and its type fits a record. */
+static bool is_typed(const struct xray_write *x, const struct spur_event *row,
+		     const struct spur_value *type)
+{
+	size_t len;
+	const char *name = trace_string(x->trace, row->name, &len);
+
+	return len >= sizeof(typed_event) - 1 &&
+	       memcmp(name, typed_event, sizeof(typed_event) - 1) == 0 && type->name == x->type &&
+	       type->type == SPUR_U64 && type->u <= UINT16_MAX;
+}
+
+const struct spur_value *xray_event_told(const struct xray_lane *l, const struct spur_event *row,
+					 int *type)
+{
+	const struct xray_write *x = l->x;
+	const struct spur_args *a = &l->args;
+	const struct spur_value *data;
+
+	*type = -1;
+	if (row->kind != SPUR_INSTANT || row->cat || row->id || !a->count)
+		return NULL;
+	data = &a->items[a->count - 1];
+	if (data->name != x->data || (data->type != SPUR_STRING && data->type != SPUR_BYTES))
+		return NULL;
+	if (a->count == 1 && row->name == x->custom_event)
+		return data;
+	if (a->count != 2 || !is_typed(x, row, a->items))
+		return NULL;
+	*type = (int)a->items[0].u;
+	return data;
+}
+
+/* --- the text --- */
+
 bool xray_event_text(struct xray_lane *l, const struct spur_event *row)
 {
 	struct xray_write *x = l->x;
 	struct out *o = &l->text;
 
-	if (x->write->args(x->write, row, &l->args) == SPUR_FAIL)
-		return false;
 	out_printf(o, "{\"kind\":\"%s\",\"name\":", spur_kind_name(row->kind));
 	string_out(o, x->trace, row->name);
 	if (row->cat) {
