@@ -370,9 +370,12 @@ struct core_thread {
 	struct core_left left;
 	uint64_t lost; /* events while no recording was under way, for one that begins */
 	uint32_t refused; /* events to lose before the thread looks for a chunk again */
+	/* Counts such an event: the chunk that counts stays mapped, whatever handlers take. */
+	bool counting;
 	uint64_t fiber;
 	uint64_t signals; /* which were blocked before the thread took the lock */
-	bool busy; /* in a slow path; a signal handler that comes now must not be */
+	/* In a slow path, with signals blocked: a handler that comes all the same must not be. */
+	bool busy;
 	bool listed;
 	bool ended; /* its destructor has run; it may run again */
 	/* In fork(), which signal handlers may call too: how often, and whether it has the lock. */
@@ -395,10 +398,6 @@ struct core_thread {
 	/* A ring before it, of a snapshot: the chunks from `old_at` on are still mapped. */
 	struct core_chunk *old;
 	uint32_t old_size, nold, old_first, old_at;
-	/* While a point takes a page: where its frame is, and the fiber that runs; else NULL. */
-	const char *page_frame;
-	uint64_t page_fiber;
-	bool locks; /* the thread has the lock, or waits for it */
 };
 
 #ifndef SPUR_RECORD_SIM /* each simulated thread has its own */
@@ -423,8 +422,8 @@ static inline void core_lost_apart(uint64_t n)
 
 /*
  * Counts events of this thread that could not be stored, in the file at once: a kill leaves none
- * uncounted. Safe in signal handlers, but requires that the thread is busy: a handler that takes
- * another chunk would unmap the one that counts.
+ * uncounted. Safe in signal handlers, but requires that the thread is busy or counting: a handler
+ * that takes another chunk would unmap the one that counts.
  */
 static inline void core_lost(uint64_t n)
 {
@@ -444,16 +443,18 @@ static inline void core_lost(uint64_t n)
 static inline bool core_refuses(void)
 {
 	struct core_thread *const own = &core_own;
+	const uint32_t refused = own->refused;
 
-	if (own->busy || !own->refused || seam_load_pointer(&spur_trace_here.end) ||
+	if (own->busy || !refused || seam_load_pointer(&spur_trace_here.end) ||
 	    own->session != seam_load(&core_session.number))
 		return false;
-	own->busy = true;
+	/* A handler that comes now may do the same, or leave for good. */
+	own->refused = refused - 1;
+	own->counting = true;
 	seam_fence();
-	own->refused--;
 	core_lost(1);
 	seam_fence();
-	own->busy = false;
+	own->counting = false;
 	return true;
 }
 
@@ -463,7 +464,8 @@ static inline bool core_refuses(void)
 CORE void core_page_drop(void);
 /*
  * Sees that the thread has another page than the one in which a record of `size` bytes at `at` had
- * no room. Returns false if its chunk has no more. Requires that the thread is busy.
+ * no room. Returns false if its chunk has no more. A signal handler may come at any step, and leave
+ * for good, or let another fiber go on before this one does.
  */
 CORE bool core_page_turn(char *at, uint64_t size);
 /*
@@ -479,8 +481,6 @@ CORE bool core_page_take(char **at, uint64_t size);
 CORE void core_thread_lost(struct core_thread *t);
 /* Has the file say that too. Called with the lock. */
 CORE void core_rest_lost(void);
-/* The thread or the process ends: what was interrupted in the library does not go on. */
-CORE void core_thread_last(void);
 /* Once for the process, before a thread can record. */
 CORE void core_threads_init(void);
 /* Ends the chunk of the calling thread, which stays mapped. Called with the lock. */

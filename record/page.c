@@ -43,22 +43,17 @@ static void page_fill(char *at, uint64_t size)
 }
 
 /*
- * Moves on to the next page of the chunk. Returns false at the chunk's end. A recording that ends
- * meanwhile takes the page away, before or after it is here.
+ * Moves on to the next page of the chunk, unless a signal handler has done it. Returns false at the
+ * chunk's end. A recording that ends meanwhile takes the page away, before or after it is here.
  */
 static bool page_next(void)
 {
 	char *const end = seam_load_pointer(&spur_trace_here.end);
 
-	/* Until `end` is set again, a signal handler finds no room, and counts what it loses. */
-	seam_set_pointer(&spur_trace_here.end, NULL);
-	seam_fence();
 	if (!core_own.chunk || !end || end == core_own.chunk_end ||
 	    core_own.session != seam_load(&core_session.number))
 		return false;
-	spur_trace_here.at = end;
-	seam_fence();
-	seam_store_pointer(&spur_trace_here.end, end + SPB_PAGE);
+	seam_turn(&spur_trace_here, end, end, end + SPB_PAGE);
 	seam_fence_threads();
 	if (core_own.session == seam_load(&core_session.number))
 		return true;
@@ -77,19 +72,9 @@ bool core_page_turn(char *at, uint64_t size)
 bool core_page_take(char **at, uint64_t size)
 {
 	char *end;
-	bool good;
 
 	do {
-		if (core_own.busy)
-			return false;
-		core_own.busy = true;
-		seam_fence();
-		good = core_page_turn(*at, size);
-		if (core_abandoned)
-			core_page_drop();
-		seam_fence();
-		core_own.busy = false;
-		if (!good || core_abandoned)
+		if (core_own.busy || !core_page_turn(*at, size))
 			return false;
 		/* As spur_trace_reserve(). */
 		end = seam_load_pointer(&spur_trace_here.end);

@@ -133,6 +133,36 @@ static inline void seam_fence_threads(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+static inline uint64_t seam_signals_block(void);
+static inline void seam_signals_restore(uint64_t before);
+
+/*
+ * Sets a thread's place and the end of its page in one step, as its signal handlers see it, if that
+ * end is `from`.
+ */
+static inline void seam_turn(struct spur_trace_place *p, char *from, char *at, char *end)
+{
+#if defined(__x86_64__)
+	char *seen_at = seam_load_pointer(&p->at), *seen_end = from;
+	bool done;
+
+	do
+		__asm__ volatile("cmpxchg16b %[p]\n\tsete %[done]"
+				 : [p] "+m"(*p), "+a"(seen_at), "+d"(seen_end), [done] "=q"(done)
+				 : "b"(at), "c"(end)
+				 : "cc", "memory");
+	while (!done && seen_end == from);
+#else
+	const uint64_t before = seam_signals_block();
+
+	if (seam_load_pointer(&p->end) == from) {
+		seam_set_pointer(&p->at, at);
+		seam_store_pointer(&p->end, end);
+	}
+	seam_signals_restore(before);
+#endif
+}
+
 /* Stores into the file whose order does not matter. */
 static inline void seam_copy(void *to, const void *from, size_t len)
 {
@@ -486,20 +516,6 @@ static inline uint64_t seam_signals_block(void)
 static inline void seam_signals_restore(uint64_t before)
 {
 	seam_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before), 0, 0);
-}
-
-/*
- * Returns true if the frame at `inner`, in this thread, was left: its callers have called the one
- * at `now` since. A handler that interrupts it is further down on its stack, or on one of its own.
- */
-static inline bool seam_frame_left(const char *inner, const char *now)
-{
-	enum { NEAR = 1 << 20 }; /* no stack of another fiber is between them */
-	stack_t s;
-
-	return now >= inner && now - inner < NEAR &&
-	       seam_call(SYS_sigaltstack, 0, (long)&s, 0, 0, 0, 0) == 0 &&
-	       !(s.ss_flags & SS_ONSTACK);
 }
 
 /*

@@ -7,7 +7,9 @@
 #include <sys/prctl.h>
 
 #ifndef SPUR_RECORD_SIM
-__thread struct spur_trace_place spur_trace_here __attribute__((tls_model("initial-exec")));
+/* Aligned for seam_turn(). */
+__thread struct spur_trace_place spur_trace_here
+	__attribute__((tls_model("initial-exec"), aligned(16)));
 CORE_HERE __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
 #endif
 CORE_HERE struct core_thread *core_threads;
@@ -46,7 +48,6 @@ void core_unlock(void)
 static void busy_begin(void)
 {
 	core_own.signals = seam_signals_block();
-	core_own.locks = true;
 	core_own.busy = true;
 	seam_fence();
 }
@@ -57,30 +58,13 @@ static void busy_end(void)
 
 	seam_fence();
 	core_own.busy = false;
-	core_own.locks = false;
 	seam_signals_restore(signals);
-}
-
-/*
- * A point was taking a page, and a handler left it by siglongjmp(). Whichever step was the last,
- * the thread has no page or a whole one, so it can go on.
- */
-static bool was_left(const char *frame)
-{
-	struct core_thread *const own = &core_own;
-
-	if (!own->page_frame || own->page_fiber != own->fiber ||
-	    !seam_frame_left(own->page_frame, frame))
-		return false;
-	own->page_frame = NULL;
-	own->busy = false;
-	return true;
 }
 
 bool core_enter(void)
 {
 	core_look_orphan();
-	if (core_own.busy && !was_left(__builtin_frame_address(0)))
+	if (core_own.busy)
 		return false;
 	busy_begin();
 	core_lock();
@@ -192,9 +176,12 @@ static void chunk_keep(struct core_left l)
 {
 	struct core_left *slot;
 
-	if (l.chunk == core_own.counts)
+	if (l.chunk == core_own.counts) {
 		seam_set_pointer(&core_own.counts, NULL);
-	seam_fence();
+		seam_fence();
+		if (core_own.counting)
+			return;
+	}
 	if (core_helper_unmap(l))
 		return;
 	if (core_chunk_complete(l)) {
@@ -450,7 +437,8 @@ static void counts_move(char *chunk)
 	seam_set_pointer(&core_own.counts, chunk);
 	seam_fence();
 	core_own.left.chunk = NULL;
-	if (l.chunk)
+	/* What was interrupted, or left for good, may be about to count in it. */
+	if (l.chunk && !core_own.counting)
 		chunk_keep(l);
 }
 
@@ -543,16 +531,12 @@ static void chunk_enter(void)
 
 /*
  * Moves on to the next chunk, for a record at `at`, which stands for that number of events. Returns
- * false if no more can be stored.
+ * false if no more can be stored. Requires that the thread is busy.
  */
-static bool chunk_next(const char *at, uint64_t events)
+static bool chunk_next(const char *at, uint64_t events, struct core_moment opened)
 {
-	/* What follows may take long, and the record that waits has a time from before. */
-	const struct core_moment opened = core_clock_moment();
-	const uint64_t signals = seam_signals_block();
 	bool good;
 
-	core_own.locks = true;
 	core_lock();
 	/* A session that is over is left by the helper, or here if it does not run. */
 	if (core_system_over(false)) {
@@ -577,8 +561,6 @@ static bool chunk_next(const char *at, uint64_t events)
 		core_thread_lost(&core_own);
 	}
 	core_unlock();
-	core_own.locks = false;
-	seam_signals_restore(signals);
 	return good;
 }
 
@@ -588,18 +570,19 @@ static bool chunk_next(const char *at, uint64_t events)
  */
 static bool page_take(char *at, uint64_t size, uint64_t events)
 {
+	struct core_moment opened;
 	bool good;
 
-	core_own.page_fiber = core_own.fiber;
-	core_own.page_frame = __builtin_frame_address(0);
-	core_own.busy = true;
-	seam_fence();
-	good = core_page_turn(at, size) || chunk_next(at, events);
+	if (core_page_turn(at, size))
+		return true;
+	/* What follows may take long, and the record that waits has a time from before. */
+	opened = core_clock_moment();
+	busy_begin();
+	/* Else a signal handler has taken a chunk. */
+	good = core_page_turn(at, size) || chunk_next(at, events, opened);
 	if (core_abandoned)
 		core_page_drop();
-	seam_fence();
-	core_own.busy = false;
-	core_own.page_frame = NULL;
+	busy_end();
 	return good && !core_abandoned;
 }
 
@@ -612,7 +595,7 @@ char *spur_trace_page(char *at, uint64_t size)
 	if (core_refuses())
 		return NULL;
 	/* In a slow path of this thread: takes back what it added. */
-	if (core_own.busy && !was_left(__builtin_frame_address(0))) {
+	if (core_own.busy) {
 		seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
 		core_lost(1);
 		return NULL;
@@ -697,14 +680,6 @@ void core_thread_close(void)
 	core_page_drop();
 }
 
-void core_thread_last(void)
-{
-	if (core_own.locks)
-		return;
-	core_own.page_frame = NULL;
-	core_own.busy = false;
-}
-
 /* A thread ends: its chunk has its last record, and no need of the pages behind. */
 static void thread_end(void *p)
 {
@@ -712,7 +687,6 @@ static void thread_end(void *p)
 	char *end, *chunk;
 
 	(void)p;
-	core_thread_last();
 	if (!core_enter())
 		return;
 	end = seam_load_pointer(&spur_trace_here.end);

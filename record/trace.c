@@ -327,7 +327,6 @@ __attribute__((constructor)) static void start(void)
 
 __attribute__((destructor)) static void stop(void)
 {
-	core_thread_last();
 	if (seam_load(&core_session.number))
 		spur_trace_stop();
 }

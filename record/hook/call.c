@@ -404,16 +404,11 @@ void hook_jumped(uint64_t target)
 
 	while (s && s->alternate && s->before)
 		s = s->before;
-	/*
-	 * A hook was taking a page, which it does in few steps, and is left. Whichever step was the
-	 * last, the thread has no page or a whole one, so the library can go on.
-	 */
+	/* A hook was taking a page, which it does in few steps, and is left. */
 	if (t->paging && s && t->paging - s->low < s->high - s->low && target > t->paging &&
 	    target <= s->high) {
 		t->paging = 0;
 		hook_stack_slow_free(t);
-		seam_fence();
-		core_own.busy = false;
 	}
 	hook_left(target);
 }

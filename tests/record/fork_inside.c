@@ -1,11 +1,14 @@
 /*
  * A signal comes while its thread is in the library, where it waits for the lock that another
  * thread has: includes the whole library, to keep the lock for that long. The handler runs when the
- * thread has got it and given it back, and forks in the middle of the point. The child goes on from
- * there, and starts a recording of its own.
+ * thread has got it and given it back, and forks; with the argument "refused" the system lets no
+ * one block signals, so that it runs and forks at once, in the middle of the library. The child
+ * goes on from there, and then starts a recording of its own if none is under way.
  */
 #include "spur_trace.c"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -29,8 +32,10 @@ static void *record(void *arg)
 	waits = true;
 	SPUR_TRACE_SPAN("app", "inside", (I64, "child", is_child));
 	if (is_child) {
-		SPUR_TRACE_INSTANT("app", "not recorded");
-		if (spur_trace_start("child.spur"))
+		const bool is_on = spur_trace_is_on();
+
+		SPUR_TRACE_INSTANT("app", "at once");
+		if (spur_trace_start("child.spur") != (is_on ? EALREADY : 0))
 			_exit(2);
 		SPUR_TRACE_INSTANT("app", "again");
 		spur_trace_stop();
@@ -40,10 +45,28 @@ static void *record(void *arg)
 	return arg;
 }
 
-int main(void)
+static void signals_refuse(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigprocmask, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(77);
+}
+
+int main(int argc, char **argv)
 {
 	int status = 0;
 	pthread_t t;
+
+	if (argc > 1 && strcmp(argv[1], "refused") == 0)
+		signals_refuse();
 
 	signal(SIGUSR1, handler);
 	record(NULL);

@@ -188,6 +188,8 @@ uint32_t sim_swap32(uint32_t *p, uint32_t v, bool adds);
 void sim_set32(uint32_t *p, uint32_t bits, bool on);
 bool sim_cas(uint32_t *p, uint32_t from, uint32_t to);
 bool sim_cas64(uint64_t *p, uint64_t from, uint64_t to);
+/* A place and an end, both set if the end is `from`. */
+void sim_turn(void *p, const void *from, const void *at, const void *end);
 void sim_copy(void *to, const void *from, size_t len);
 void sim_wipe(void *p, size_t len);
 void sim_fence(void);

@@ -124,6 +124,11 @@ static inline bool seam_cas(uint64_t *p, uint64_t from, uint64_t to)
 	return sim_cas64(p, from, to);
 }
 
+static inline void seam_turn(struct spur_trace_place *p, char *from, char *at, char *end)
+{
+	sim_turn(p, from, at, end);
+}
+
 static inline void seam_copy(void *to, const void *from, size_t len)
 {
 	sim_copy(to, from, len);
@@ -313,13 +318,6 @@ static inline uint64_t seam_signals_block(void)
 static inline void seam_signals_restore(uint64_t before)
 {
 	(void)before;
-}
-
-/* Handlers return here, and have stacks of their own. */
-static inline bool seam_frame_left(const char *inner, const char *now)
-{
-	(void)inner, (void)now;
-	return false;
 }
 
 enum { SEAM_THREAD_SIZE = 64 << 10 };

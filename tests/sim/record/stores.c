@@ -355,6 +355,18 @@ bool sim_cas64(uint64_t *p, uint64_t from, uint64_t to)
 	return true;
 }
 
+void sim_turn(void *p, const void *from, const void *at, const void *end)
+{
+	const uint64_t to[] = { (uint64_t)(uintptr_t)at, (uint64_t)(uintptr_t)end };
+	uint64_t *const place = p;
+
+	change_step(&place[1], sizeof(place[1]));
+	if (place[1] != (uint64_t)(uintptr_t)from)
+		return;
+	change(&place[0], to[0], sizeof(place[0]));
+	change(&place[1], to[1], sizeof(place[1]));
+}
+
 uint32_t sim_swap32(uint32_t *p, uint32_t v, bool adds)
 {
 	uint32_t old;
