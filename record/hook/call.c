@@ -332,7 +332,8 @@ static enum opened call_open(struct hook_thread *t, struct entry *e)
 
 	mode_follow(t);
 	trigger(e->function);
-	if (e->place - t->low < t->size && !t->stack->alternate)
+	if (e->place - t->low < t->size && !t->stack->alternate &&
+	    e->place - t->signal_low >= t->signal_size)
 		return call_open_here(t, e);
 	/*
 	 * Before the first call of a stack for signals is open, a handler that comes would find the

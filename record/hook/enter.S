@@ -29,6 +29,8 @@
 	.equ	HOOK_SLOW_STACK, 32
 	.equ	HOOK_SIZE, 40
 	.equ	HOOK_ALTERNATE, 48
+	.equ	HOOK_SIGNAL_LOW, 56
+	.equ	HOOK_SIGNAL_SIZE, 64
 	.equ	HOOK_CALL_SIZE, 32
 /* <asm/unistd.h>, <signal.h> */
 	.equ	SIGPROCMASK, 14
@@ -604,6 +606,10 @@ FUNCTION hook_slow
 	jae	3f
 	cmpq	$0, %fs:HOOK_ALTERNATE(%rax)
 	jne	3f
+	mov	%rsp, %r9
+	sub	%fs:HOOK_SIGNAL_LOW(%rax), %r9
+	cmp	%fs:HOOK_SIGNAL_SIZE(%rax), %r9
+	jb	3f
 	movq	$0, %fs:HOOK_SLOW_STACK(%rax)
 	lea	-16(%r8), %rsp
 	mov	%r8, (%rsp)

@@ -60,6 +60,8 @@ struct hook_thread {
 	char *slow_stack; /* its high end; for slow ways; NULL: none, or in use */
 	uint64_t size; /* of the stack */
 	uint64_t alternate; /* 1: it is one for signals */
+	/* The alternate stack that the system has, which may lie in the thread's own. */
+	uint64_t signal_low, signal_size;
 	uint64_t key; /* `span` where that is 0 */
 	struct hook_stack *stack; /* that runs */
 	char *slow_memory; /* NULL: not asked for yet */
@@ -80,7 +82,9 @@ _Static_assert(offsetof(struct hook_thread, span) == 8 &&
 		       offsetof(struct hook_thread, limit) == 24 &&
 		       offsetof(struct hook_thread, slow_stack) == 32 &&
 			       offsetof(struct hook_thread, size) == 40 &&
-		       offsetof(struct hook_thread, alternate) == 48,
+		       offsetof(struct hook_thread, alternate) == 48 &&
+		       offsetof(struct hook_thread, signal_low) == 56 &&
+		       offsetof(struct hook_thread, signal_size) == 64,
 	       "as in enter.S");
 
 extern HOOK __thread struct hook_thread hook_here __attribute__((tls_model("initial-exec")));
@@ -187,6 +191,8 @@ HOOK void hook_stack_full(struct hook_stack *s, const struct hook_call *top);
 HOOK bool hook_stack_grow(struct hook_thread *t);
 /* The slow way of this thread was left by a jump: its stack is free again. */
 HOOK void hook_stack_slow_free(struct hook_thread *t);
+/* The thread has that alternate stack for signals now. */
+HOOK void hook_stack_signals(const stack_t *s);
 /* A fiber will run on that memory. */
 HOOK void hook_stack_fiber(uint64_t low, uint64_t size);
 /* The thread has ended. */

@@ -295,7 +295,25 @@ JUMP(jump_fast, "_longjmp")
 JUMP(jump_signal, "siglongjmp")
 JUMP(jump_checked, "__longjmp_chk")
 
-/* --- fibers --- */
+/* --- stacks --- */
+
+/*
+ * An alternate stack that lies in the thread's own is told from that by its bounds. No handler runs
+ * on it before they are known.
+ */
+int sigaltstack(const stack_t *restrict to, stack_t *restrict old)
+{
+	static void *real;
+	const uint64_t before = hook_signals_block();
+	const int result =
+		((int (*)(const stack_t *, stack_t *))next(&real, "sigaltstack"))(to, old);
+
+	if (to && result == 0)
+		hook_stack_signals(to);
+	hook_signals_restore(before);
+	return result;
+}
+
 
 HOOK void *hook_fiber_made(const ucontext_t *u);
 

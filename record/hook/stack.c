@@ -154,6 +154,12 @@ void hook_stack_slow_free(struct hook_thread *t)
 		t->slow_stack = t->slow_memory + t->slow_size;
 }
 
+void hook_stack_signals(const stack_t *s)
+{
+	hook_here.signal_low = (uint64_t)s->ss_sp;
+	hook_here.signal_size = s->ss_flags & SS_DISABLE ? 0 : s->ss_size;
+}
+
 /* --- where stacks are --- */
 
 static const char *hex_read(const char *p, const char *end, uint64_t *v)
@@ -252,8 +258,7 @@ static uint64_t main_low(uint64_t low, uint64_t high)
  * the alternate stack: the slow way has a stack of its own. A handler that has no alternate stack
  * and interrupts a slow way runs on the stack for slow ways.
  */
-static bool alternate_find(const struct hook_thread *t, uint64_t address, uint64_t *low,
-			   uint64_t *high)
+static bool alternate_find(struct hook_thread *t, uint64_t address, uint64_t *low, uint64_t *high)
 {
 	stack_t s;
 
@@ -261,7 +266,10 @@ static bool alternate_find(const struct hook_thread *t, uint64_t address, uint64
 	*high = *low + t->slow_size;
 	if (has_slow_memory(t) && address >= *low && address < *high)
 		return true;
-	if (syscall(SYS_sigaltstack, NULL, &s) || s.ss_flags & SS_DISABLE)
+	if (syscall(SYS_sigaltstack, NULL, &s))
+		return false;
+	hook_stack_signals(&s);
+	if (s.ss_flags & SS_DISABLE)
 		return false;
 	*low = (uint64_t)s.ss_sp;
 	*high = *low + s.ss_size;
