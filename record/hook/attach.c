@@ -66,8 +66,8 @@ static bool changes_begin(void)
 /* --- functions that are replaced --- */
 
 static const char *const replaced[] = {
-	"dlopen", "dlsym", "dlclose", "makecontext", "sigaltstack", "longjmp", "_longjmp",
-	"siglongjmp", "__longjmp_chk", "backtrace", "_Unwind_Backtrace", "__cxa_begin_catch",
+	"dlopen", "dlsym", "dlclose", "makecontext", "swapcontext", "setcontext", "sigaltstack",
+	"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "backtrace", "_Unwind_Backtrace", "__cxa_begin_catch",
 	"__gxx_personality_v0", "__gcc_personality_v0", "mcount", "_mcount", "__fentry__",
 	"__cyg_profile_func_enter", "__cyg_profile_func_exit"
 };

@@ -597,9 +597,8 @@ FUNCTION hook_slow
 	mov	%r11, %rsi
 	mov	%rax, %rcx
 	mov	hook_here@gottpoff(%rip), %rax
-	mov	%fs:HOOK_SLOW_STACK(%rax), %r8
-	test	%r8, %r8
-	jz	1f
+	cmpq	$0, %fs:HOOK_SLOW_STACK(%rax)
+	je	1f
 	mov	%rsp, %r9
 	sub	%fs:HOOK_LOW(%rax), %r9
 	cmp	%fs:HOOK_SIZE(%rax), %r9
@@ -610,7 +609,11 @@ FUNCTION hook_slow
 	sub	%fs:HOOK_SIGNAL_LOW(%rax), %r9
 	cmp	%fs:HOOK_SIGNAL_SIZE(%rax), %r9
 	jb	3f
-	movq	$0, %fs:HOOK_SLOW_STACK(%rax)
+	/* A handler may take it, and let another fiber go on before it is free again. */
+	xor	%r8d, %r8d
+	xchg	%r8, %fs:HOOK_SLOW_STACK(%rax)
+	test	%r8, %r8
+	jz	1f
 	lea	-16(%r8), %rsp
 	mov	%r8, (%rsp)
 	call	*%r10
@@ -655,7 +658,10 @@ FUNCTION hook_slow
 	pop	%rsi
 	pop	%rdi
 	mov	hook_here@gottpoff(%rip), %rax
-	movq	$0, %fs:HOOK_SLOW_STACK(%rax)
+	xor	%r8d, %r8d
+	xchg	%r8, %fs:HOOK_SLOW_STACK(%rax)
+	test	%r8, %r8
+	jz	4f
 	lea	-16(%r8), %rsp
 	mov	%r8, (%rsp)
 	call	*%r10
@@ -663,7 +669,11 @@ FUNCTION hook_slow
 	mov	hook_here@gottpoff(%rip), %rcx
 	lea	-8(%rbp), %rsp
 	mov	%r8, %fs:HOOK_SLOW_STACK(%rcx)
-	push	%rax
+	jmp	5f
+4:	and	$-16, %rsp
+	call	*%r10
+	lea	-8(%rbp), %rsp
+5:	push	%rax
 	mov	$SIGPROCMASK, %eax
 	mov	$SIG_SETMASK, %edi
 	lea	-8(%rbp), %rsi

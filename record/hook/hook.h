@@ -193,6 +193,11 @@ HOOK bool hook_stack_grow(struct hook_thread *t);
 HOOK void hook_stack_slow_free(struct hook_thread *t);
 /* The thread has that alternate stack for signals now. */
 HOOK void hook_stack_signals(const stack_t *s);
+/*
+ * A fiber gives way to another one, by their stack pointers. It may do so in a signal handler that
+ * has interrupted a hook: that finds its own stack again when the fiber goes on.
+ */
+HOOK void hook_stack_swap(uint64_t from, uint64_t to);
 /* A fiber will run on that memory. */
 HOOK void hook_stack_fiber(uint64_t low, uint64_t size);
 /* The thread has ended. */

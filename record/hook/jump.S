@@ -6,6 +6,7 @@
 #include "push.inc"
 	.text
 	.hidden	hook_modules, hook_real_dlsym, hook_real_dlopen, hook_may_wrap, hook_fiber_made
+	.hidden	hook_fiber_swapped, hook_fiber_set
 
 /* Before the first symbol of a module is found, the module is known. */
 	.globl	dlsym
@@ -86,5 +87,30 @@ makecontext:
 	jmp	*%r11
 	.cfi_endproc
 	.size	makecontext, . - makecontext
+
+/* They go on by a jump, as a context that is stored must not need a frame of ours. */
+	.macro SWITCHES name, to, first
+	.globl	\name
+	.type	\name, @function
+	.p2align 4
+\name:
+	.cfi_startproc
+	PUSHED	%rdi
+	PUSHED	%rsi
+	PUSHED	%rax
+	mov	\to, %rdi
+	lea	32(%rsp), %rsi
+	call	\first
+	mov	%rax, %r11
+	POPPED	%rax
+	POPPED	%rsi
+	POPPED	%rdi
+	jmp	*%r11
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	SWITCHES swapcontext, %rsi, hook_fiber_swapped
+	SWITCHES setcontext, %rdi, hook_fiber_set
 #endif
 	.section .note.GNU-stack,"",@progbits

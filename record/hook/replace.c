@@ -316,6 +316,8 @@ int sigaltstack(const stack_t *restrict to, stack_t *restrict old)
 
 
 HOOK void *hook_fiber_made(const ucontext_t *u);
+HOOK void *hook_fiber_swapped(const ucontext_t *to, uint64_t from);
+HOOK void *hook_fiber_set(const ucontext_t *to, uint64_t from);
 
 /* Returns the makecontext() to go on with: its arguments are of any number. */
 void *hook_fiber_made(const ucontext_t *u)
@@ -324,6 +326,23 @@ void *hook_fiber_made(const ucontext_t *u)
 
 	hook_stack_fiber((uint64_t)u->uc_stack.ss_sp, u->uc_stack.ss_size);
 	return next(&real, "makecontext");
+}
+
+/* The same of swapcontext() and setcontext(). `from`: the stack pointer of their caller. */
+void *hook_fiber_swapped(const ucontext_t *to, uint64_t from)
+{
+	static void *real;
+
+	hook_stack_swap(from, (uint64_t)to->uc_mcontext.gregs[REG_RSP]);
+	return next(&real, "swapcontext");
+}
+
+void *hook_fiber_set(const ucontext_t *to, uint64_t from)
+{
+	static void *real;
+
+	hook_stack_swap(from, (uint64_t)to->uc_mcontext.gregs[REG_RSP]);
+	return next(&real, "setcontext");
 }
 
 /* --- of programs built with -pg --- */

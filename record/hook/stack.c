@@ -385,13 +385,16 @@ static void stack_load(struct hook_thread *t, struct hook_stack *s)
 
 /* --- slow ways --- */
 
+/* That of the stack that runs, or that the handlers have interrupted which run now. */
 static void fiber_record(struct hook_thread *t)
 {
 	static const char name[] = "fiber ";
-	struct hook_stack *const s = t->stack;
+	struct hook_stack *s = t->stack;
 	char text[32], digits[20], *p = text;
 	int n = 0;
 
+	while (s->alternate && s->before)
+		s = s->before;
 	if (s->alternate || s->fiber == t->fiber || !core_on)
 		return;
 	t->fiber = s->fiber;
@@ -448,6 +451,25 @@ static void thread_first(struct hook_thread *t)
 		pthread_setspecific(at_exit, t);
 }
 
+/*
+ * The stack that has the address, which is new if need be; `alternate`: for signals, from `low` to
+ * `high`. Returns NULL if memory is refused. Called with the lock.
+ */
+static struct hook_stack *stack_of(struct hook_thread *t, uint64_t address, bool alternate,
+				   uint64_t low, uint64_t high)
+{
+	struct hook_stack *s = stack_get(t, address, alternate);
+
+	if (!s && alternate) {
+		s = stack_add(low, high);
+		if (s) {
+			s->alternate = true;
+			s->running = t;
+		}
+	}
+	return s ? s : stack_make(t, address);
+}
+
 /* True if `of` is `s`, or what handlers on it have interrupted, directly or by others. */
 static bool is_interrupted(const struct hook_stack *s, const struct hook_stack *of)
 {
@@ -471,16 +493,7 @@ static void find(void *arg)
 		goto end;
 	thread_first(t);
 	lists_lock();
-	s = stack_get(t, c->address, alternate);
-	if (!s && alternate) {
-		s = stack_add(low, high);
-		if (s) {
-			s->alternate = true;
-			s->running = t;
-		}
-	}
-	if (!s)
-		s = stack_make(t, c->address);
+	s = stack_of(t, c->address, alternate, low, high);
 	if (s) {
 		/* A handler on another stack for signals may have interrupted that one. */
 		const bool nested = s->alternate && !is_interrupted(t->stack, s);
@@ -546,6 +559,46 @@ void hook_stack_back(struct hook_thread *t)
 		stack_load(t, to);
 		lists_unlock();
 	}
+	hook_signals_restore(before);
+	errno = kept;
+}
+
+/* Another stack becomes the current one, and the calls of this one stay open. */
+static void stack_change(struct hook_thread *t, uint64_t address, bool nested)
+{
+	uint64_t low = 0, high = 0;
+	const bool alternate = alternate_find(t, address, &low, &high);
+	struct hook_stack *s;
+
+	lists_lock();
+	s = stack_of(t, address, alternate, low, high);
+	if (s && s != t->stack) {
+		if (nested && s->alternate)
+			s->before = t->stack;
+		stack_save(t);
+		stack_load(t, s);
+	}
+	lists_unlock();
+}
+
+void hook_stack_swap(uint64_t from, uint64_t to)
+{
+	struct hook_thread *const t = &hook_here;
+	const int kept = errno;
+	uint64_t before;
+
+	if (!t->stack)
+		return;
+	before = hook_signals_block();
+	/* A handler that runs on another stack, and has no call that is recorded. */
+	if (from - t->low >= t->size)
+		stack_change(t, from, true);
+	if (to - t->low >= t->size)
+		stack_change(t, to, false);
+	/* Such a handler goes on. */
+	if (t->stack->alternate && t->top == t->stack->base)
+		hook_stack_back(t);
+	fiber_record(t);
 	hook_signals_restore(before);
 	errno = kept;
 }
