@@ -67,9 +67,10 @@ static bool changes_begin(void)
 
 static const char *const replaced[] = {
 	"dlopen", "dlsym", "dlclose", "makecontext", "swapcontext", "setcontext", "sigaltstack",
-	"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "backtrace", "_Unwind_Backtrace", "__cxa_begin_catch",
-	"__gxx_personality_v0", "__gcc_personality_v0", "mcount", "_mcount", "__fentry__",
-	"__cyg_profile_func_enter", "__cyg_profile_func_exit"
+	"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "backtrace",
+	"_Unwind_Backtrace", "__cxa_begin_catch", "__gxx_personality_v0",
+	"__gcc_personality_v0", "mcount", "_mcount", "__fentry__", "__cyg_profile_func_enter",
+	"__cyg_profile_func_exit"
 };
 
 enum { REPLACED = sizeof(replaced) / sizeof(replaced[0]) };

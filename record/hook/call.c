@@ -398,11 +398,26 @@ void hook_left(uint64_t target)
 		hook_unwind(t, target - t->low);
 }
 
+/* True if the stack has the address, or one that the handlers which run on it interrupted. */
+static bool is_inside(const struct hook_stack *s, uint64_t address)
+{
+	while (s && address - s->low >= s->high - s->low)
+		s = s->alternate ? s->before : NULL;
+	return s;
+}
+
 void hook_jumped(uint64_t target)
 {
 	struct hook_thread *const t = &hook_here;
 	const struct hook_stack *s = t->stack;
 
+	if (s && !is_inside(s, target)) {
+		/* Another fiber goes on, and this one may do so later. */
+		hook_stack_swap((uint64_t)__builtin_frame_address(0), target);
+		if (target - t->low < t->size)
+			hook_unwind(t, target - t->low);
+		return;
+	}
 	while (s && s->alternate && s->before)
 		s = s->before;
 	/* A hook was taking a page, which it does in few steps, and is left. */

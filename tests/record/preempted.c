@@ -1,11 +1,13 @@
 /*
- * Fibers that a timer's handler switches by swapcontext(), so that each may be interrupted within
- * the library or a hook, and go on when others have recorded. Each makes so many rounds, of one
- * instant (with POINTS) and some calls; prints whether the calls returned what they should.
+ * Fibers that a timer's handler switches by swapcontext() or siglongjmp(), so that each may be
+ * interrupted within the library or a hook, and go on when others have recorded. Each makes ROUNDS
+ * rounds, of one instant (with POINTS) and some calls; prints whether the calls returned what they
+ * should.
  *
- *	preempted ROUNDS
+ *	preempted ROUNDS [jump]
  */
 #define _GNU_SOURCE
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +23,8 @@
 enum { FIBERS = 4, STACK = 64 << 10, EVERY_US = 50, DEPTH = 6 };
 
 static ucontext_t fibers[FIBERS], home;
+static sigjmp_buf places[FIBERS];
+static bool jumps, left[FIBERS];
 static volatile int running;
 static volatile bool ended[FIBERS], wrong;
 static long rounds;
@@ -34,14 +38,28 @@ static int next(void)
 	return -1;
 }
 
+/* To a fiber that has begun in the same way as it was left. */
+static void go_on(int to)
+{
+	if (left[to])
+		siglongjmp(places[to], 1);
+	setcontext(&fibers[to]);
+}
+
 static void tick(int sig)
 {
 	const int from = running, to = next();
 
 	(void)sig;
 	running = to;
-	if (to != from)
+	if (to == from)
+		return;
+	if (!jumps) {
 		swapcontext(&fibers[from], &fibers[to]);
+	} else if (!sigsetjmp(places[from], 1)) {
+		left[from] = true;
+		go_on(to);
+	}
 }
 
 __attribute__((noinline)) static int leaf(int n)
@@ -78,7 +96,9 @@ static void fiber(int i)
 	sigprocmask(SIG_BLOCK, &alarm, NULL);
 	ended[i] = true;
 	running = next();
-	setcontext(running < 0 ? &home : &fibers[running]);
+	if (running < 0)
+		setcontext(&home);
+	go_on(running);
 }
 
 int main(int argc, char **argv)
@@ -91,6 +111,7 @@ int main(int argc, char **argv)
 	if (argc < 2 || stacks == MAP_FAILED)
 		return 2;
 	rounds = atol(argv[1]);
+	jumps = argc > 2;
 	for (int i = 0; i < FIBERS; i++) {
 		getcontext(&fibers[i]);
 		sigaddset(&fibers[i].uc_sigmask, SIGALRM);
