@@ -35,12 +35,61 @@ static bool ends_with(const char *name, const char *with)
 	return len > n && strcmp(name + len - n, with) == 0;
 }
 
-/* Returns true if a recording may have a file of that name. */
-static bool is_part(const char *name)
+/* Returns true if the file begins with that text, or with a zero, or is empty. */
+static bool begins_with(int dir, const char *name, const char *with)
 {
-	return strcmp(name, "session") == 0 || strcmp(name, SPB_LIST_NAME) == 0 ||
-	       strcmp(name, SESSION_COPY) == 0 || ends_with(name, ".spb") ||
-	       ends_with(name, note_ending);
+	const int fd = os_openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
+	const size_t len = strlen(with);
+	char buf[16] = { 0 };
+	ssize_t got;
+
+	if (fd < 0)
+		return false;
+	got = os_read(fd, buf, len);
+	os_close(fd);
+	return got == 0 || (got > 0 && !*buf) ||
+	       (got == (ssize_t)len && memcmp(buf, with, len) == 0);
+}
+
+enum part { PART_NONE, PART_LOOSE, PART_SURE };
+
+/*
+ * Whether a file is one of a recording: by its name, and by how it begins unless it is plain text.
+ * A process may have been killed before its file had a header.
+ */
+static enum part part_of(int dir, const char *name)
+{
+	if (strcmp(name, "session") == 0)
+		return begins_with(dir, name, "spur-session") ? PART_SURE : PART_NONE;
+	if (ends_with(name, ".spb"))
+		return begins_with(dir, name, "SPURSPB1") ? PART_SURE : PART_NONE;
+	return strcmp(name, SPB_LIST_NAME) == 0 || strcmp(name, SESSION_COPY) == 0 ||
+			       ends_with(name, note_ending)
+		       ? PART_LOOSE
+		       : PART_NONE;
+}
+
+/* Stores a name of the directory that is no part of a recording, or "" if there is none. */
+static void stranger(DIR *dir, char name[NAME_MAX + 1])
+{
+	const struct dirent *e;
+	bool sure = false;
+
+	*name = '\0';
+	while ((e = os_readdir(dir))) {
+		enum part part;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		part = part_of(dirfd(dir), e->d_name);
+		sure |= part == PART_SURE;
+		if (part != PART_SURE)
+			snprintf(name, NAME_MAX + 1, "%s", e->d_name);
+		if (part == PART_NONE)
+			return;
+	}
+	if (sure)
+		*name = '\0';
 }
 
 /*
@@ -49,33 +98,30 @@ static bool is_part(const char *name)
  */
 static enum spur_status empty(const char *path, bool force, struct spur_error *err)
 {
-	for (int pass = 0; pass < 2; pass++) {
-		DIR *const dir = os_opendir(path);
-		const struct dirent *e;
-		enum spur_status st = SPUR_OK;
+	DIR *const dir = os_opendir(path);
+	enum spur_status st = SPUR_OK;
+	const struct dirent *e;
+	char other[NAME_MAX + 1];
 
-		if (!dir)
-			return path_error(path, err);
-		while (st == SPUR_OK && (e = os_readdir(dir))) {
-			if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-				continue;
-			if (!force)
-				st = err_set(err, SPUR_ERR_USAGE,
-					     "%s: directory exists; use --force to replace it",
-					     path);
-			else if (!is_part(e->d_name))
-				st = err_set(err, SPUR_ERR_USAGE,
-					     "%s: expected a recording to replace, found \"%s\" "
-					     "in it",
-					     path, e->d_name);
-			else if (pass && os_unlinkat(dirfd(dir), e->d_name, 0) != 0)
-				st = path_error(path, err);
-		}
-		os_closedir(dir);
-		if (st == SPUR_FAIL)
-			return SPUR_FAIL;
+	if (!dir)
+		return path_error(path, err);
+	stranger(dir, other);
+	rewinddir(dir);
+	while (st == SPUR_OK && (e = os_readdir(dir))) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (!force)
+			st = err_set(err, SPUR_ERR_USAGE,
+				     "%s: directory exists; use --force to replace it", path);
+		else if (*other)
+			st = err_set(err, SPUR_ERR_USAGE,
+				     "%s: expected a recording to replace, found \"%s\" in it",
+				     path, other);
+		else if (os_unlinkat(dirfd(dir), e->d_name, 0) != 0)
+			st = path_error(path, err);
 	}
-	return SPUR_OK;
+	os_closedir(dir);
+	return st;
 }
 
 /* PROGRAM.spur, PROGRAM-2.spur, ... in the working directory: the first one that is new. */
