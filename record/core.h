@@ -408,9 +408,14 @@ CORE_DATA struct core_thread *core_threads;
 /* As `lost` of threads that are in no list, where the recording's end would not find them. */
 CORE_DATA uint64_t core_unlisted_lost;
 
-/* The same where the thread has no chunk to count in: in the header. */
+/*
+ * The same where the thread has no chunk to count in: in the header. A handler that left from in
+ * here by siglongjmp() would be one of core_users for ever.
+ */
 static inline void core_lost_apart(uint64_t n)
 {
+	const uint64_t signals = seam_signals_block();
+
 	seam_add32(&core_users, 1);
 	seam_fence_threads();
 	if (seam_load(&core_session.number))
@@ -418,6 +423,7 @@ static inline void core_lost_apart(uint64_t n)
 	else
 		seam_add(core_own.listed ? &core_own.lost : &core_unlisted_lost, n);
 	seam_add32(&core_users, UINT32_MAX);
+	seam_signals_restore(signals);
 }
 
 /*
