@@ -69,7 +69,7 @@ static enum part part_of(int dir, const char *name)
 		       : PART_NONE;
 }
 
-/* Stores a name of the directory that is no part of a recording, or "" if there is none. */
+/* Stores a name of the directory that is no part of a recording; "": there is no such name. */
 static void stranger(DIR *dir, char name[NAME_MAX + 1])
 {
 	const struct dirent *e;
