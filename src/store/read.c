@@ -780,7 +780,8 @@ uint64_t store_seek(const struct store *s, uint32_t lane, int64_t t)
 		const struct store_node *n = store_run(s, lane, 0, at, &run);
 		uint32_t i = n->n;
 
-		if (n->end <= t && n->start < t && found == n->number + n->n)
+		/* What begins and ends at `t` counts: a block that ends there may have it. */
+		if (n->end < t && found == n->number + n->n)
 			return found;
 		if (!store_block(s, n, &b, STORE_DUR))
 			return found;

@@ -557,6 +557,44 @@ static void replays_compare(struct subject *s, const char *path)
 		replay_compare(s, path, s->rows[i].ts, s->rows[s->n - 1 - i / 2].ts + 1);
 }
 
+/* Returns true if an item ends after a time, or begins then or later. */
+static bool is_from(const struct store_item *i, int64_t t)
+{
+	return i->start >= t || i->start + i->dur > t;
+}
+
+static void seek_compare(const struct store *s, const struct store_lane *l, uint32_t lane,
+			 int64_t t)
+{
+	const uint64_t n = store_seek(s, lane, t);
+	struct store_item i;
+
+	assert_true(n <= l->items);
+	assert_true(n == l->items || (store_item(s, lane, n, &i) && is_from(&i, t)));
+	assert_true(!n || (store_item(s, lane, n - 1, &i) && !is_from(&i, t)));
+}
+
+/* At the begins and ends of a few items of each lane, the last one among them. */
+static void seeks_compare(struct subject *s)
+{
+	const struct store_facts f = store_facts(s->store);
+
+	for (uint32_t l = 0; l < f.lanes && !(f.facts & (STORE_LAPS | STORE_BACK)); l++) {
+		struct store_lane lane;
+		struct store_item i;
+
+		assert_true(store_lane(s->store, l, &lane));
+		for (uint64_t k = 0; k < 9 && k < lane.items; k++) {
+			assert_true(
+				store_item(s->store, l, lane.items - 1 - lane.items * k / 9, &i));
+			for (int64_t t = -1; t <= 1; t++) {
+				seek_compare(s->store, &lane, l, i.start + t);
+				seek_compare(s->store, &lane, l, i.start + i.dur + t);
+			}
+		}
+	}
+}
+
 /* The arguments of a few items, found again in the trace. */
 static void args_again(struct subject *s, const char *path)
 {
@@ -879,6 +917,7 @@ static void golden_compare(struct subject *s, const char *path)
 	cells_compare(s, path);
 	searches_compare(s, path);
 	replays_compare(s, path);
+	seeks_compare(s);
 	args_again(s, path);
 	/* Changes the rows that were kept. */
 	rows_compare(s, path);

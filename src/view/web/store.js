@@ -250,7 +250,8 @@ export class Store {
 		while (at--) {
 			const node = l.first + at;
 			let i = this.count[node];
-			if (this.end[node] <= t && this.start[node] < t && found === this.number[node] + i) return found;
+			/* What begins and ends at `t` counts: a block that ends there may have it. */
+			if (this.end[node] < t && found === this.number[node] + i) return found;
 			const b = this.block(node);
 			while (i && (b.start[i - 1] >= t || b.end[i - 1] > t)) found = b.number + --i;
 			if (i) return found;
