@@ -653,6 +653,7 @@ bool store_item(const struct store *s, uint32_t lane, uint64_t number, struct st
 		.marks = (uint8_t)(marks >> MARKS_SHIFT),
 		.nargs = (uint8_t)column_get(&b.cols[STORE_NARGS], i),
 		.end_nargs = (uint8_t)column_get(&b.cols[STORE_END_NARGS], i),
+		.ties = (uint32_t)column_get(&b.cols[STORE_TIES], i),
 	};
 	return true;
 }
@@ -793,6 +794,13 @@ uint64_t store_seek(const struct store *s, uint32_t lane, int64_t t)
 	return found;
 }
 
+/* SPEC store/ties: returns true if a span one level up began before an item. */
+static bool is_begun(const struct store_item *up, const struct store_item *item)
+{
+	return up->marks & STORE_SPAN &&
+	       (up->start < item->start || (up->start == item->start && up->ties <= item->ties));
+}
+
 uint64_t store_parent(const struct store *s, uint32_t lane, uint64_t number)
 {
 	struct store_lane l;
@@ -809,14 +817,14 @@ uint64_t store_parent(const struct store *s, uint32_t lane, uint64_t number)
 	for (i = store_seek(s, above, item.start); store_item(s, above, i, &up); i++) {
 		if (up.start > item.start)
 			break;
-		if ((up.marks & STORE_SPAN) && up.start + up.dur > item.start)
+		if (is_begun(&up, &item) && up.start + up.dur > item.start)
 			return i;
 	}
 	/* An item without duration may stand at the end of its parent. */
 	while (i--) {
 		if (!store_item(s, above, i, &up) || up.start + up.dur < item.start)
 			break;
-		if (up.marks & STORE_SPAN)
+		if (is_begun(&up, &item))
 			return i;
 	}
 	return UINT64_MAX;

@@ -200,6 +200,8 @@ struct store_item {
 	uint8_t kind; /* enum spur_kind of its first row; SPUR_SWITCH of a span: time off the CPU */
 	uint8_t marks; /* enum store_mark */
 	uint8_t nargs, end_nargs; /* numbers of arguments of its first and its END row */
+	/* How many items of its track end at its start before it begins: which call it is inside. */
+	uint32_t ties;
 };
 
 /* Returns false, with *out zeroed, if there is no such item, or its block is damaged. */
@@ -481,6 +483,12 @@ struct store_sum {
  */
 bool store_sums(const struct store *s, const struct store_range *range, struct store_sum *sums,
 		uint32_t nlabels);
+
+/*
+ * Returns when the first call of a lane that begins at `from` or later tells by its recorded depth
+ * that there are others around it, or `told` if none does before that time.
+ */
+int64_t store_depth_told(const struct store *s, uint32_t lane, int64_t from, int64_t told);
 
 /*
  * When the rows of a range end that a track was read with: calls that go on then end with the last

@@ -300,25 +300,28 @@ static uint64_t around_count(const struct sums *k, uint64_t label, int64_t start
 	return around_rank(k, head, (uint32_t)around_open(k, start)) - around_rank(k, head, 0);
 }
 
-/*
- * When the first call of the track that begins in the range tells by its recorded depth that there
- * are others around it.
- */
+int64_t store_depth_told(const struct store *s, uint32_t lane, int64_t from, int64_t told)
+{
+	struct store_lane l;
+	struct store_item i;
+
+	if (!store_lane(s, lane, &l) || !l.depth)
+		return told;
+	for (uint64_t n = store_seek(s, lane, from); store_item(s, lane, n, &i) && i.start < told;
+	     n++)
+		if (i.start >= from && i.kind == SPUR_BEGIN && (i.flags & SPUR_F_DEPTH))
+			return i.start;
+	return told;
+}
+
+/* The same of all lanes of the track. */
 static int64_t depth_told(const struct sums *k, const struct sum_lane *track)
 {
 	int64_t told = INT64_MAX;
 
-	for (const struct sum_lane *l = track; l < k->lanes + k->nlanes; l++) {
-		struct store_item i;
-
-		if (l->track != track->track)
-			break;
-		for (uint64_t n = store_seek(k->store, l->lane, k->range.from);
-		     store_item(k->store, l->lane, n, &i) && i.start < told; n++)
-			if (l->depth && i.start >= k->range.from && i.kind == SPUR_BEGIN &&
-			    (i.flags & SPUR_F_DEPTH))
-				told = i.start;
-	}
+	for (const struct sum_lane *l = track; l < k->lanes + k->nlanes && l->track == track->track;
+	     l++)
+		told = store_depth_told(k->store, l->lane, k->range.from, told);
 	return told;
 }
 

@@ -133,24 +133,20 @@ static void level_leave(struct view_flame *f, struct level *l)
 }
 
 /*
- * Returns true if the next call of a level begins where the open one ends: items there are in that,
- * those of no length too.
+ * SPEC store/ties: returns true if the next item of a level is in the call that is open one level
+ * up. Where the next call begins when that one ends, items of that time may be in either.
  */
-static bool next_begins(const struct view_flame *f, const struct level *l)
+static bool in_parent(const struct view_flame *f, const struct level *l, const struct level *up)
 {
 	struct store_item i;
 
-	for (uint64_t n = l->next;
-	     store_item(f->view->store, l->lane, n, &i) && i.start <= l->until; n++)
+	if (l->item.start != up->until)
+		return l->item.start < up->until;
+	for (uint64_t n = up->next;
+	     store_item(f->view->store, up->lane, n, &i) && i.start <= up->until; n++)
 		if (i.marks & STORE_SPAN)
-			return true;
-	return false;
-}
-
-/* Returns true if the next item of a level is in the call that is open one level up. */
-static bool in_parent(const struct view_flame *f, const struct level *l, const struct level *up)
-{
-	return l->item.start < up->until || (l->item.start == up->until && !next_begins(f, up));
+			return i.start == up->until && l->item.ties < i.ties;
+	return true;
 }
 
 /* Which calls of a track are walked over. */
@@ -173,14 +169,11 @@ static int64_t call_end(const struct store_item *i, int64_t to, int64_t last)
 	return last > i->start ? last : i->start;
 }
 
-/* Enters the call at a level: its node is `id`. */
-static void level_enter(const struct view_flame *f, struct level *l, uint32_t id, int64_t limit,
-			int64_t last)
+/* Enters the call at a level, which has no node yet. */
+static void level_enter(const struct view_flame *f, struct level *l, int64_t limit, int64_t last)
 {
 	const int64_t to = f->range->to, end = l->item.start + l->item.dur;
 
-	l->node = id;
-	l->open = true;
 	l->is_span = l->item.kind == SPUR_SPAN;
 	l->start = l->item.start;
 	l->end = call_end(&l->item, to, last);
@@ -189,6 +182,56 @@ static void level_enter(const struct view_flame *f, struct level *l, uint32_t id
 	/* A SPAN does not end what is in it. */
 	l->limit = l->is_span ? limit : l->until;
 	l->cut = l->item.marks & STORE_LAST || (!l->is_span && end >= to);
+}
+
+/* Finds when the rows of the range tell of calls around those that begin in it. */
+static int64_t find_told(const struct view_flame *f, const struct level *levels, size_t depth)
+{
+	int64_t told = INT64_MAX;
+
+	for (size_t d = 0; d < depth; d++)
+		told = store_depth_told(f->view->store, levels[d].lane, f->range->from, told);
+	return told;
+}
+
+/*
+ * Time off the CPU counts if a row in the range ends it; returns false else, when it is open only
+ * for the call around it. If all calls around it began before the range, rows must tell of them.
+ */
+static bool off_cpu_counts(struct view_flame *f, const struct level *levels, size_t depth,
+			   const struct level *l, const struct level *up)
+{
+	if (!up && f->told == INT64_MIN)
+		f->told = find_told(f, levels, depth);
+	if (!up && l->start < f->told)
+		return false;
+	if (!l->cut && !(l->item.marks & STORE_UNCOUNTED))
+		return true;
+	add_end(f, 0);
+	return false;
+}
+
+/* Enters the next call of level `d`, `up` the open one around it. Returns false if out of memory. */
+static bool enter_next(struct view_flame *f, struct level *levels, size_t depth, size_t d,
+		       struct level *up, int64_t last)
+{
+	struct level *const l = &levels[d];
+	uint32_t id = 0;
+
+	level_enter(f, l, d ? levels[d - 1].limit : INT64_MAX, last);
+	l->open = !view_is_off_cpu(&l->item) || off_cpu_counts(f, levels, depth, l, up);
+	if (l->open) {
+		id = child_of(f, up ? up->node : 0, head_of(f, l->item.label));
+		if (!id)
+			return false;
+		l->node = id;
+		add_call(f, id, up ? up->node : 0, l);
+	}
+	if (up)
+		add_child(up, l);
+	l->next++;
+	l->has = false;
+	return true;
 }
 
 /*
@@ -203,25 +246,17 @@ static bool walk(struct view_flame *f, struct level *levels, size_t depth, struc
 	for (;;) {
 		struct level *const up = d > part.base ? &levels[d - 1] : NULL;
 		struct level *const l = &levels[d];
-		uint32_t id;
 
 		level_leave(f, l);
-		if (!level_next(f, l, part.end) || (up && !in_parent(f, l, up))) {
+		if (!level_next(f, l, part.end) || (d && !in_parent(f, l, &levels[d - 1]))) {
 			if (!up)
 				return true;
 			d--;
 			continue;
 		}
-		id = child_of(f, up ? up->node : 0, head_of(f, l->item.label));
-		if (!id)
+		if (!enter_next(f, levels, depth, d, up, part.last))
 			return false;
-		level_enter(f, l, id, d ? levels[d - 1].limit : INT64_MAX, part.last);
-		add_call(f, id, up ? up->node : 0, l);
-		if (up)
-			add_child(up, l);
-		l->next++;
-		l->has = false;
-		if (d + 1 < depth)
+		if (l->open && d + 1 < depth)
 			d++;
 	}
 }
@@ -336,6 +371,7 @@ static bool walk_track(struct view_flame *f, uint32_t track, const struct store_
 	size_t depth = 0;
 	bool good = open_levels(f, track, &levels, &depth);
 
+	f->told = INT64_MIN;
 	if (good && depth) {
 		int64_t spans;
 
@@ -349,7 +385,7 @@ static bool walk_track(struct view_flame *f, uint32_t track, const struct store_
 		part.base = d;
 		part.end = f->range->to;
 		if (d && levels[d - 1].until < part.end)
-			part.end = levels[d - 1].until + !next_begins(f, &levels[d - 1]);
+			part.end = levels[d - 1].until + 1;
 		good = walk(f, levels, depth, part);
 	}
 	mem_free(levels);

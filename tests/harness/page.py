@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 
-from harness import page_lanes, page_own, viewers
+from harness import page_flames, page_lanes, page_own, viewers
 from harness.fxt import Wrong
 
 TRACES = ("uftrace/own-words", "fxt/all-records", "xray/fdr-threads", "ctf/lttng213-functions", "heph/parent-child", "spur/calls", "ctf/lttng-ust-small")
@@ -532,12 +532,16 @@ def run(t):
                 t.later(saved, "page/saved/" + name, os.path.join(t.tests, "golden", name, "in"))
             else:
                 t.skip("page/saved/" + name, "no node: tools/install-deps")
+    for name in page_flames.OWN:
+        if t.wanted("page/saved/" + name) and shutil.which("node"):
+            t.later(saved, "page/saved/" + name, os.path.join(t.tests, "viewers", "traces", name))
     for make in (page_own.mixed, page_own.late):
         label = "page/saved/" + make.__name__
         if t.wanted(label) and shutil.which("node"):
             t.later(saved_own, label, make)
         elif t.wanted(label):
             t.skip(label, "no node: tools/install-deps")
+    page_flames.later(t)
     page_lanes.later(t, there, [modules, browser])
     page_own.later(t, there, [modules, browser], driven)
     if t.wanted("page/building"):

@@ -2,7 +2,7 @@
 
 /** Columns of a block (enum store_column). */
 export const C = { N_START: 0, N_END: 1, N_LABEL: 2, N_DUR: 3, START: 4, DUR: 5, LABEL: 6, MARKS: 7, NARGS: 8, FLAGS: 9, OFF: 10,
-	STREAM: 12, ID: 13, CPU: 14, END_LABEL: 17, VALUE: 23, OUTER: 24, INNER: 25, SELF: 26 };
+	STREAM: 12, ID: 13, CPU: 14, TIES: 15, END_LABEL: 17, VALUE: 23, OUTER: 24, INNER: 25, SELF: 26 };
 const COLUMNS = 27;
 
 /**

@@ -1,6 +1,6 @@
 /** When the data of lanes of a store in the page ends, as src/store/sums.c finds it. */
 
-import { KIND_SPAN, SPAN } from "./store.js";
+import { BEGIN, DEPTH, KIND_SPAN, SPAN } from "./store.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./store.js").Item} Item */
@@ -9,6 +9,22 @@ import { KIND_SPAN, SPAN } from "./store.js";
 /** Facts of a store: calls around others are missing; spans overlap; times go back; samples have stacks; several recordings. */
 export const GAPS = 32, LAPS = 16, BACK = 4, STACKS = 2;
 const APART = 64;
+/** Mark of time off the CPU that no row tells the end of. */
+export const UNCOUNTED = 32;
+
+/**
+ * When the first call that begins at `from` or later tells by its recorded depth that there are others around it.
+ * @param {Store} s @param {number[]} lanes of a track @param {number} from
+ */
+export function depthTold(s, lanes, from) {
+	let told = Infinity;
+	for (const lane of lanes) {
+		for (let n = s.seek(lane, from), i; s.lanes[lane].depth && (i = s.item(lane, n)) && i.start < told; n++) {
+			if (i.start >= from && i.kind === BEGIN && s.flags(i) & DEPTH) told = i.start;
+		}
+	}
+	return told;
+}
 
 /** The last item of a lane that begins before `t`. @param {Store} s @param {number} lane @param {number} t @returns {Item | null} */
 export function lastBefore(s, lane, t) {

@@ -191,6 +191,9 @@ export class Store {
 	/** The CPU of an item, 65535: not known. @param {Item} item */
 	cpu(item) { return Number(wide(this.view, item.block.columns[C.CPU], item.i)); }
 
+	/** SPEC store/ties: how many items of its track end at its start before it begins. @param {Item} item */
+	ties(item) { return Number(wide(this.view, item.block.columns[C.TIES], item.i)); }
+
 	/** The label of the row that ends it. @param {Item} item */
 	endLabel({ block: { columns }, i, label }) { return Number(BigInt.asUintN(32, wide(this.view, columns[C.END_LABEL], i) + BigInt(label))); }
 
@@ -263,14 +266,15 @@ export class Store {
 	parent(item) {
 		const { track, depth } = this.lanes[item.lane], above = depth ? this.laneAt(track, depth - 1) : -1;
 		if (above < 0) return null;
+		const begun = (/** @type {Item} */ up) => up.marks & SPAN && (up.start < item.start || this.ties(up) <= this.ties(item));
 		let i = this.seek(above, item.start), up = this.item(above, i);
 		for (; up && up.start <= item.start; up = this.item(above, ++i)) {
-			if (up.marks & SPAN && up.start + up.dur > item.start) return up;
+			if (begun(up) && up.start + up.dur > item.start) return up;
 		}
 		while (i--) {
 			up = this.item(above, i);
 			if (!up || up.start + up.dur < item.start) break;
-			if (up.marks & SPAN) return up;
+			if (begun(up)) return up;
 		}
 		return null;
 	}

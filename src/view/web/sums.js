@@ -1,6 +1,6 @@
 /** Flame graphs of a range of a store in the page, as src/view/flame.c makes them. */
 
-import { BACK, endsWith, GAPS, LAPS, lasts } from "./ends.js";
+import { BACK, depthTold, endsWith, GAPS, LAPS, lasts, UNCOUNTED } from "./ends.js";
 import { END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SWITCH } from "./store.js";
 import { stacksOf } from "./stacks.js";
 import { plus } from "./time.js";
@@ -63,6 +63,8 @@ export class Tree {
 		this.ids = new Map();
 		/** Whose calls all those of the track at hand are; 0: it depends on labels. */
 		this.key = 0;
+		/** When rows tell of calls around those of the track at hand; NaN: not found yet. */
+		this.told = NaN;
 		/** Only sums are wanted: of recursive calls, those right inside each other are one node. */
 		this.summing = false;
 		this.clear();
@@ -127,12 +129,13 @@ export class Tree {
 			levels.push({ lane, next: 0, node: 0, open: false, isSpan: false, start: 0, end: 0, child: 0, until: 0, limit: 0, item: null, has: false });
 		}
 		if (!levels.length) return;
+		this.told = NaN;
 		this.openAround(levels);
 		const last = Math.max(this.spansEnd(levels), this.lasts.get(endsWith(s, levels[0].lane, this.parents)) ?? -Infinity);
 		/* From the deepest one up, so that each level's calls come in their order. */
 		for (let d = levels.length - 1; d >= 0; d--) {
 			const up = d ? levels[d - 1] : null;
-			this.walk(levels, d, up && up.until < range.to ? up.until + (this.nextBegins(up) ? 0 : 1) : range.to, last);
+			this.walk(levels, d, up && up.until < range.to ? up.until + 1 : range.to, last);
 		}
 	}
 
@@ -210,15 +213,29 @@ export class Tree {
 		}
 	}
 
-	/** Whether the next call of a level begins where the open one ends: items there are in that. @param {Level} l */
-	nextBegins(l) {
-		for (let n = l.next, i; (i = this.s.item(l.lane, n)) && i.start <= l.until; n++) if (i.marks & SPAN) return true;
-		return false;
+	/**
+	 * SPEC store/ties: whether the next item of a level is in the call that is open above. Where the next call begins when that one
+	 * ends, items of that time may be in either. @param {Item} item @param {Level} up
+	 */
+	inParent(item, up) {
+		const { s } = this;
+		if (item.start !== up.until) return item.start < up.until;
+		for (let n = up.next, i; (i = s.item(up.lane, n)) && i.start <= up.until; n++) {
+			if (i.marks & SPAN) return i.start === up.until && s.ties(item) < s.ties(i);
+		}
+		return true;
 	}
 
-	/** Whether the next item of a level is in the call that is open above. @param {Item} item @param {Level} up */
-	inParent(item, up) {
-		return item.start < up.until || (item.start === up.until && !this.nextBegins(up));
+	/**
+	 * Time off the CPU counts if a row in the range ends it. If all calls around it began before the range, rows must tell of them.
+	 * @param {Level[]} levels @param {Item} item @param {boolean} inside a call that begins in the range @param {boolean} ended
+	 */
+	offCounts(levels, item, inside, ended) {
+		if (!inside && Number.isNaN(this.told)) this.told = depthTold(this.s, levels.map((l) => l.lane), this.range.from);
+		if (!inside && item.start < this.told) return false;
+		if (ended && !(item.marks & UNCOUNTED)) return true;
+		this.addEnd(0);
+		return false;
 	}
 
 	/** @param {Level[]} levels @param {number} base outermost level @param {number} until @param {number} last */
@@ -228,23 +245,25 @@ export class Tree {
 			const up = d > base ? levels[d - 1] : null, l = levels[d];
 			this.leave(l);
 			const item = this.next(l, until);
-			if (!item || (up && !this.inParent(item, up))) {
+			if (!item || (d && !this.inParent(item, levels[d - 1]))) {
 				if (!up) return;
 				d--;
 				continue;
 			}
 			const end = item.start + item.dur, whole = item.kind === KIND_SPAN || end < to;
 			const limit = d ? levels[d - 1].limit : Infinity, ended = !(item.marks & LAST) && whole, isSpan = item.kind === KIND_SPAN;
-			Object.assign(l, { node: this.child(up ? up.node : 0, item.kind === SWITCH ? 0 : this.head(item.label)), open: true, isSpan,
-				start: item.start, end: whole ? end : Math.max(last, item.start), child: 0, until: Math.min(end, limit) });
+			const off = item.kind === SWITCH, open = !off || this.offCounts(levels, item, Boolean(up), ended);
+			const node = open ? this.child(up ? up.node : 0, off ? 0 : this.head(item.label)) : 0;
+			Object.assign(l, { node, open, isSpan, start: item.start, end: whole ? end : Math.max(last, item.start), child: 0,
+				until: Math.min(end, limit) });
 			/* A SPAN does not end what is in it. */
 			l.limit = isSpan ? limit : l.until;
-			this.addCall(l.node, up ? up.node : 0, l.end - item.start, ended, !ended || (item.marks & OPEN) !== 0);
+			if (open) this.addCall(l.node, up ? up.node : 0, l.end - item.start, ended, !ended || (item.marks & OPEN) !== 0);
 			/* Of what outlasts a SPAN, the part inside. */
 			if (up) up.child += Math.max(0, (up.isSpan ? Math.min(l.end, up.end) : l.end) - l.start);
 			l.next++;
 			l.has = false;
-			if (d + 1 < levels.length) d++;
+			if (open && d + 1 < levels.length) d++;
 		}
 	}
 

@@ -1,17 +1,14 @@
 /** Sums by function of a range of a store in the page, counted as src/store/sums.c and `spur report` count. */
 
-import { BACK, endsWith, GAPS, LAPS, lastBefore, lasts, STACKS } from "./ends.js";
+import { BACK, depthTold, endsWith, GAPS, LAPS, lastBefore, lasts, STACKS, UNCOUNTED } from "./ends.js";
 import { sumsByPath } from "./pathsums.js";
-import { BEGIN, DEPTH, END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SPANS, SWITCH } from "./store.js";
+import { END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SPANS, SWITCH } from "./store.js";
 import { minus, over, plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./store.js").Item} Item */
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").Ns} Ns */
-
-/** Mark of time off the CPU that no row tells the end of. */
-const UNCOUNTED = 32;
 
 /**
  * @typedef {object} LaneSum A span lane of the range.
@@ -89,22 +86,10 @@ class Totals {
 		return inner !== this.around.slice(0, this.openAround(x.start)).filter((h) => h === head).length;
 	}
 
-	/** When the track's first call in the range tells by its recorded depth that there are others around it. */
-	depthTold() {
-		const { s, range: { from } } = this;
-		let told = Infinity;
-		for (const { lane, depth } of this.lanes) {
-			for (let n = s.seek(lane, from), i; (i = s.item(lane, n)) && i.start < told; n++) {
-				if (depth && i.start >= from && i.kind === BEGIN && s.flags(i) & DEPTH) told = i.start;
-			}
-		}
-		return told;
-	}
-
 	/** Time off the CPU counts inside calls only, of which the rows of the range tell. @param {LaneSum} l @param {Item} x */
 	isOutside(l, x) {
 		if (!this.around.length || x.kind !== SWITCH || this.openAround(x.start) < l.depth) return false;
-		if (Number.isNaN(this.told)) this.told = this.depthTold();
+		if (Number.isNaN(this.told)) this.told = depthTold(this.s, this.lanes.map((k) => k.lane), this.range.from);
 		return x.start < this.told;
 	}
 
