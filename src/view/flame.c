@@ -19,6 +19,8 @@ struct level {
 	int64_t child; /* ns of the calls right inside it */
 	int64_t until; /* what begins before that is inside the open call */
 	int64_t limit; /* no call in it is open longer: that of the innermost one that is no SPAN */
+	int64_t around; /* the same of calls that began before the range */
+	size_t up; /* number of the level of the call around it, + 1; 0: none */
 	bool cut; /* it goes on when the range or the data ends */
 	struct store_item item;
 	bool has; /* `item` is that of `next` */
@@ -218,7 +220,7 @@ static bool enter_next(struct view_flame *f, struct level *levels, size_t depth,
 	struct level *const l = &levels[d];
 	uint32_t id = 0;
 
-	level_enter(f, l, d ? levels[d - 1].limit : INT64_MAX, last);
+	level_enter(f, l, up ? up->limit : d ? levels[d - 1].around : INT64_MAX, last);
 	l->open = !view_is_off_cpu(&l->item) || off_cpu_counts(f, levels, depth, l, up);
 	if (l->open) {
 		id = child_of(f, up ? up->node : 0, head_of(f, l->item.label));
@@ -258,6 +260,52 @@ static bool walk(struct view_flame *f, struct level *levels, size_t depth, struc
 			return false;
 		if (l->open && d + 1 < depth)
 			d++;
+	}
+}
+
+/* SPEC store/ties: returns true if an item begins before another one. */
+static bool is_earlier(const struct store_item *a, const struct store_item *b)
+{
+	return a->start < b->start || (a->start == b->start && a->ties < b->ties);
+}
+
+/*
+ * Returns the level from `up` on, the number of levels that are open, that has the next call in the
+ * innermost one of them; `depth` if none has.
+ */
+static size_t next_level(struct view_flame *f, struct level *levels, size_t depth, size_t up)
+{
+	size_t found = depth;
+
+	for (size_t d = up; d < depth; d++) {
+		if (level_next(f, &levels[d], f->range->to) &&
+		    (!up || in_parent(f, &levels[d], &levels[up - 1])) &&
+		    (found == depth || is_earlier(&levels[d].item, &levels[found].item)))
+			found = d;
+	}
+	return found;
+}
+
+/*
+ * Adds the calls of levels of which some lack calls around those of deeper ones: a call is in the
+ * innermost one that is open.
+ */
+static bool walk_gaps(struct view_flame *f, struct level *levels, size_t depth, int64_t last)
+{
+	for (size_t up = 0;;) {
+		const size_t d = next_level(f, levels, depth, up);
+
+		if (d < depth) {
+			if (!enter_next(f, levels, depth, d, up ? &levels[up - 1] : NULL, last))
+				return false;
+			levels[d].up = up;
+			up = levels[d].open ? d + 1 : up;
+		} else if (up) {
+			level_leave(f, &levels[up - 1]);
+			up = levels[up - 1].up;
+		} else {
+			return true;
+		}
 	}
 }
 
@@ -334,7 +382,7 @@ static void open_around(struct view_flame *f, struct level *levels, size_t depth
 			l->until = from;
 			inside = gaps;
 		}
-		l->limit = limit;
+		l->limit = l->around = limit;
 	}
 }
 
@@ -364,6 +412,21 @@ static int64_t spans_end(const struct view_flame *f, const struct level *levels,
 	return last;
 }
 
+/* Adds all calls of the range, from the deepest level up, so that each level's come in order. */
+static bool walk_levels(struct view_flame *f, struct level *levels, size_t depth, struct part part)
+{
+	bool good = true;
+
+	for (size_t d = depth; good && d-- > 0;) {
+		part.base = d;
+		part.end = f->range->to;
+		if (d && levels[d - 1].until < part.end)
+			part.end = levels[d - 1].until + 1;
+		good = walk(f, levels, depth, part);
+	}
+	return good;
+}
+
 static bool walk_track(struct view_flame *f, uint32_t track, const struct store_lasts *lasts)
 {
 	struct level *levels = NULL;
@@ -380,14 +443,10 @@ static bool walk_track(struct view_flame *f, uint32_t track, const struct store_
 		part.last = store_lasts_of(lasts, levels[0].lane);
 		part.last = spans > part.last ? spans : part.last;
 	}
-	/* From the deepest one up, so that each level's calls come in their order. */
-	for (size_t d = depth; good && d-- > 0;) {
-		part.base = d;
-		part.end = f->range->to;
-		if (d && levels[d - 1].until < part.end)
-			part.end = levels[d - 1].until + 1;
-		good = walk(f, levels, depth, part);
-	}
+	if (store_facts(f->view->store).facts & STORE_GAPS)
+		good = good && walk_gaps(f, levels, depth, part.last);
+	else
+		good = good && walk_levels(f, levels, depth, part);
 	mem_free(levels);
 	return good;
 }

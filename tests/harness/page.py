@@ -20,7 +20,7 @@ TRACES = ("uftrace/own-words", "fxt/all-records", "xray/fdr-threads", "ctf/lttng
 
 
 # Those that are compared as pages of one file, request by request: of each format, with all that stores have.
-SAVED = (*TRACES, "fxt/counters-mixed", "uftrace/threads", "uftrace/own-cxx", "uftrace/own-signals", "fxt/async-flows", "fxt/overlapping", "fxt/ends-and-objects",
+SAVED = (*TRACES, "fxt/counters-mixed", "uftrace/threads", "uftrace/lost", "uftrace/own-spawn", "uftrace/own-cxx", "uftrace/own-signals", "fxt/async-flows", "fxt/overlapping", "fxt/ends-and-objects",
          "xray/own-profile-throws", "xray/basic-args", "ctf/kernel-threads", "ctf/v11-natural", "heph/nesting", "spur/events", "spur/killed")
 SAVED_BROWSER = ("uftrace/own-words", "fxt/all-records")
 

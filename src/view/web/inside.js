@@ -2,11 +2,10 @@
 
 import { Holds } from "./holds.js";
 import { critical } from "./path.js";
-import { sumsByPath, sumsByTrack } from "./pathsums.js";
+import { flame, sumsByPath, sumsByTrack } from "./pathsums.js";
 import { allThat, countAndMark, isExpression, leastDuration, longest, matching, next, nextOf } from "./query.js";
 import { readMeta } from "./remote.js";
 import { FLOW_BEGIN, FLOW_END, FLOW_STEP, OPEN, SPAN, Store } from "./store.js";
-import { flame } from "./sums.js";
 import { OFF_CPU } from "./tiles.js";
 import { sums } from "./totals.js";
 import { counters } from "./values.js";

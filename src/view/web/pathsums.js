@@ -1,6 +1,6 @@
-/** Sums of a range of a store in the page, call by call, as src/view/sums.c makes them. */
+/** Sums and flame graphs of a range of a store in the page, call by call, as src/view/sums.c and flame.c make them. */
 
-import { Tree, tracksOf } from "./sums.js";
+import { Tree } from "./sums.js";
 import { minus, over, plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -8,6 +8,9 @@ import { minus, over, plus } from "./time.js";
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").Ns} Ns */
 /** @typedef {{calls: number, open: number, unfinished: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number, sampled: number}} Total */
+
+/** Nodes of a flame graph that are shown, about. */
+const SHOWN = 5000;
 
 class Totals {
 	constructor() {
@@ -59,6 +62,11 @@ class Totals {
 	}
 }
 
+/** The tracks of a range, each once. @param {Store} s @param {Range} range */
+function tracksOf(s, range) {
+	return [...(range.tracks ? new Set(range.tracks) : s.ofTrack.keys())].sort((a, b) => a - b);
+}
+
 /**
  * Sums call by call: for lanes that are out of order, what is no function, and stacks of samples. The labels of the sums are those of nodes.
  * @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents the track above each one
@@ -88,4 +96,26 @@ export function sumsByPath(s, range, heads, parents, key) {
  */
 export function sumsByTrack(s, range, heads, parents, of) {
 	return sumsByPath(s, range, heads, parents, (track) => of(track) + 1).filter((k) => k.label).map((k) => ({ ...k, label: -1, track: k.label - 1 }));
+}
+
+/** @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents @returns {import("./types.js").FlameNode} */
+export function flame(s, range, heads, parents) {
+	const tree = new Tree(s, range, heads, parents), { nodes } = tree;
+	for (const track of tracksOf(s, range)) tree.walkTrack(track);
+	const least = nodes.length <= SHOWN ? 0 : plus(nodes.map((n) => n.total).sort((a, b) => (a < b ? 1 : a > b ? -1 : 0))[SHOWN], 1);
+	const shown = nodes.map((n) => ({ label: n.label, calls: n.calls, total: n.total, self: n.self,
+		children: /** @type {import("./types.js").FlameNode[]} */ ([]) }));
+	nodes.forEach((n, id) => {
+		let calls = 0, total = /** @type {Ns} */ (0);
+		for (const c of n.children) {
+			if (nodes[c].total >= least) {
+				shown[id].children.push(shown[c]);
+			} else {
+				calls += nodes[c].calls;
+				total = plus(total, nodes[c].total);
+			}
+		}
+		if (calls) shown[id].children.push({ label: -2, calls, total, self: 0, children: [] });
+	});
+	return shown[0];
 }

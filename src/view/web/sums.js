@@ -1,4 +1,4 @@
-/** Flame graphs of a range of a store in the page, as src/view/flame.c makes them. */
+/** Calls of a range of a store in the page by the path that led to them, as src/view/flame.c walks over them. */
 
 import { BACK, depthTold, endsWith, GAPS, LAPS, lasts, UNCOUNTED } from "./ends.js";
 import { END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SWITCH } from "./store.js";
@@ -9,9 +9,6 @@ import { plus } from "./time.js";
 /** @typedef {import("./store.js").Item} Item */
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").Ns} Ns */
-
-/** Nodes of a flame graph that are shown, about. */
-const SHOWN = 5000;
 
 /**
  * Calls by the path that led to them.
@@ -40,6 +37,8 @@ const SHOWN = 5000;
  * @property {number} child ns of the calls right inside it
  * @property {number} until what begins before that is inside the open call
  * @property {number} limit no call in it is open longer: the end of the innermost one that is no SPAN
+ * @property {number} around the same of calls that began before the range
+ * @property {number} up number of the level of the call around it, + 1; 0: none
  * @property {Item | null} item that of `next`
  * @property {boolean} has `item` is up to date
  */
@@ -126,14 +125,15 @@ export class Tree {
 		/** @type {Level[]} */
 		const levels = [];
 		for (let lane; (lane = s.laneAt(track, levels.length)) >= 0;) {
-			levels.push({ lane, next: 0, node: 0, open: false, isSpan: false, start: 0, end: 0, child: 0, until: 0, limit: 0, item: null, has: false });
+			levels.push({ lane, next: 0, node: 0, open: false, isSpan: false, start: 0, end: 0, child: 0, until: 0, limit: 0, around: 0, up: 0, item: null, has: false });
 		}
 		if (!levels.length) return;
 		this.told = NaN;
 		this.openAround(levels);
 		const last = Math.max(this.spansEnd(levels), this.lasts.get(endsWith(s, levels[0].lane, this.parents)) ?? -Infinity);
+		if (s.facts & GAPS) this.walkGaps(levels, last);
 		/* From the deepest one up, so that each level's calls come in their order. */
-		for (let d = levels.length - 1; d >= 0; d--) {
+		else for (let d = levels.length - 1; d >= 0; d--) {
 			const up = d ? levels[d - 1] : null;
 			this.walk(levels, d, up && up.until < range.to ? up.until + 1 : range.to, last);
 		}
@@ -178,7 +178,7 @@ export class Tree {
 				l.until = from;
 				inside = gaps;
 			}
-			l.limit = limit;
+			l.limit = l.around = limit;
 		}
 	}
 
@@ -238,9 +238,51 @@ export class Tree {
 		return false;
 	}
 
+	/** Enters the next call of level `d`. @param {Level[]} levels @param {number} d @param {Item} item @param {Level | null} up the open one around it @param {number} last */
+	enter(levels, d, item, up, last) {
+		const { range: { to } } = this, l = levels[d];
+		const end = item.start + item.dur, whole = item.kind === KIND_SPAN || end < to;
+		const limit = up ? up.limit : d ? levels[d - 1].around : Infinity, ended = !(item.marks & LAST) && whole, isSpan = item.kind === KIND_SPAN;
+		const off = item.kind === SWITCH, open = !off || this.offCounts(levels, item, Boolean(up), ended);
+		const node = open ? this.child(up ? up.node : 0, off ? 0 : this.head(item.label)) : 0;
+		Object.assign(l, { node, open, isSpan, start: item.start, end: whole ? end : Math.max(last, item.start), child: 0,
+			until: Math.min(end, limit) });
+		/* A SPAN does not end what is in it. */
+		l.limit = isSpan ? limit : l.until;
+		if (open) this.addCall(l.node, up ? up.node : 0, l.end - item.start, ended, !ended || (item.marks & OPEN) !== 0);
+		/* Of what outlasts a SPAN, the part inside. */
+		if (up) up.child += Math.max(0, (up.isSpan ? Math.min(l.end, up.end) : l.end) - l.start);
+		l.next++;
+		l.has = false;
+	}
+
+	/**
+	 * Adds the calls of levels of which some lack calls around those of deeper ones: a call is in the innermost one that is open.
+	 * @param {Level[]} levels @param {number} last
+	 */
+	walkGaps(levels, last) {
+		for (let up = 0; ;) {
+			const around = up ? levels[up - 1] : null;
+			let d = -1;
+			for (let e = up; e < levels.length; e++) {
+				const i = this.next(levels[e], this.range.to), first = d < 0 ? null : levels[d].item;
+				if (i && (!around || this.inParent(i, around)) &&
+					(!first || i.start < first.start || (i.start === first.start && this.s.ties(i) < this.s.ties(first)))) d = e;
+			}
+			if (d >= 0) {
+				this.enter(levels, d, /** @type {Item} */ (levels[d].item), around, last);
+				levels[d].up = up;
+				if (levels[d].open) up = d + 1;
+			} else {
+				if (!around) return;
+				this.leave(around);
+				({ up } = around);
+			}
+		}
+	}
+
 	/** @param {Level[]} levels @param {number} base outermost level @param {number} until @param {number} last */
 	walk(levels, base, until, last) {
-		const { range: { to } } = this;
 		for (let d = base; ;) {
 			const up = d > base ? levels[d - 1] : null, l = levels[d];
 			this.leave(l);
@@ -250,20 +292,8 @@ export class Tree {
 				d--;
 				continue;
 			}
-			const end = item.start + item.dur, whole = item.kind === KIND_SPAN || end < to;
-			const limit = d ? levels[d - 1].limit : Infinity, ended = !(item.marks & LAST) && whole, isSpan = item.kind === KIND_SPAN;
-			const off = item.kind === SWITCH, open = !off || this.offCounts(levels, item, Boolean(up), ended);
-			const node = open ? this.child(up ? up.node : 0, off ? 0 : this.head(item.label)) : 0;
-			Object.assign(l, { node, open, isSpan, start: item.start, end: whole ? end : Math.max(last, item.start), child: 0,
-				until: Math.min(end, limit) });
-			/* A SPAN does not end what is in it. */
-			l.limit = isSpan ? limit : l.until;
-			if (open) this.addCall(l.node, up ? up.node : 0, l.end - item.start, ended, !ended || (item.marks & OPEN) !== 0);
-			/* Of what outlasts a SPAN, the part inside. */
-			if (up) up.child += Math.max(0, (up.isSpan ? Math.min(l.end, up.end) : l.end) - l.start);
-			l.next++;
-			l.has = false;
-			if (open && d + 1 < levels.length) d++;
+			this.enter(levels, d, item, up, last);
+			if (l.open && d + 1 < levels.length) d++;
 		}
 	}
 
@@ -287,31 +317,4 @@ export class Tree {
 		}
 		if (!parent) this.nodes[0].total = plus(this.nodes[0].total, dur);
 	}
-}
-
-/** The tracks of a range, each once. @param {Store} s @param {Range} range */
-export function tracksOf(s, range) {
-	return [...(range.tracks ? new Set(range.tracks) : s.ofTrack.keys())].sort((a, b) => a - b);
-}
-
-/** @param {Store} s @param {Range} range @param {number[]} heads @param {Map<number, number>} parents @returns {import("./types.js").FlameNode} */
-export function flame(s, range, heads, parents) {
-	const tree = new Tree(s, range, heads, parents), { nodes } = tree;
-	for (const track of tracksOf(s, range)) tree.walkTrack(track);
-	const least = nodes.length <= SHOWN ? 0 : plus(nodes.map((n) => n.total).sort((a, b) => (a < b ? 1 : a > b ? -1 : 0))[SHOWN], 1);
-	const shown = nodes.map((n) => ({ label: n.label, calls: n.calls, total: n.total, self: n.self,
-		children: /** @type {import("./types.js").FlameNode[]} */ ([]) }));
-	nodes.forEach((n, id) => {
-		let calls = 0, total = /** @type {Ns} */ (0);
-		for (const c of n.children) {
-			if (nodes[c].total >= least) {
-				shown[id].children.push(shown[c]);
-			} else {
-				calls += nodes[c].calls;
-				total = plus(total, nodes[c].total);
-			}
-		}
-		if (calls) shown[id].children.push({ label: -2, calls, total, self: 0, children: [] });
-	});
-	return shown[0];
 }
