@@ -200,7 +200,7 @@ struct store_item {
 	uint8_t kind; /* enum spur_kind of its first row; SPUR_SWITCH of a span: time off the CPU */
 	uint8_t marks; /* enum store_mark */
 	uint8_t nargs, end_nargs; /* numbers of arguments of its first and its END row */
-	/* How many items of its track end at its start before it begins: which call it is inside. */
+	/* How many items of its track end at its start before it begins: tells what it is in. */
 	uint32_t ties;
 };
 

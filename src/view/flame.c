@@ -213,7 +213,7 @@ static bool off_cpu_counts(struct view_flame *f, const struct level *levels, siz
 	return false;
 }
 
-/* Enters the next call of level `d`, `up` the open one around it. Returns false if out of memory. */
+/* Enters the next call of level `d`, inside `up` if that is any. Returns false if out of memory. */
 static bool enter_next(struct view_flame *f, struct level *levels, size_t depth, size_t d,
 		       struct level *up, int64_t last)
 {

@@ -29,7 +29,7 @@ struct view_flame {
 	struct map64 children; /* parent << 32 | label -> node */
 	uint32_t *heads; /* of labels: the one whose calls theirs are */
 	uint32_t nheads;
-	/* SPEC store/ends: when rows tell of calls around those of the track; INT64_MIN: not found yet */
+	/* When rows tell of calls around those of the track at hand; INT64_MIN: not found yet. */
 	int64_t told;
 	uint32_t key; /* whose calls all those of the track at hand are; 0: it depends on labels */
 	const struct view_flame_sums *sums; /* NULL: the tree is kept */

@@ -14,8 +14,8 @@ import urllib.request
 from harness.fxt import Wrong
 
 # Made by a script: calls without length where one ends and the next begins; switches, wake-ups, calls and events of one time, and time
-# off the CPU that no row ends.
-OWN = ("ties", "kernel-ties")
+# off the CPU that no row ends; names of odd bytes.
+OWN = ("ties", "kernel-ties", "names")
 # uftrace/lost and own-spawn lack begins of calls that are around others.
 TRACES = ("uftrace/own-words", "uftrace/threads", "uftrace/lost", "uftrace/own-spawn", "ctf/kernel-threads", "ctf/lttng213-functions", "heph/nesting",
           "fxt/all-records", "spur/calls", "xray/fdr-threads")

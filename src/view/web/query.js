@@ -262,7 +262,8 @@ function nameMatch(query) {
 	const bytes = bytesOf(query);
 	if (bytes.length >= 3 && bytes.startsWith("/") && bytes.endsWith("/")) {
 		const re = posix(bytes.slice(1, -1));
-		return (name) => re.test(bytesOf(name));
+		/* As in C, a name ends at a NUL here. */
+		return (name) => re.test(bytesOf(name).replace(/\0[^]*$/, ""));
 	}
 	const want = lower(bytes);
 	return (name) => lower(bytesOf(name)).includes(want);
