@@ -77,6 +77,7 @@ struct store_worker {
 	struct worker_lists lists;
 	struct pair pair;
 	struct ends ends;
+	bool late; /* see store_worker_late() */
 	struct slabs slabs;
 	struct rows_view view;
 	struct open_calls *calls; /* by class */

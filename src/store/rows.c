@@ -507,6 +507,7 @@ bool store_worker_begin(struct store_worker *k, const struct feed *f)
 	ends_begin(&k->ends, writer_trace(k->writer));
 	k->feed = f ? f->id : 0;
 	k->feed_row = INT64_MIN;
+	k->late = false;
 	if (writer_trace(k->writer)->tracks_shared)
 		k->facts |= STORE_SHARED;
 	return true;
@@ -539,8 +540,12 @@ static bool track_end(struct store_worker *k, uint32_t id)
 	struct pair_stack *s = pair_at(&k->pair, id);
 	const struct pair_frame *f;
 	struct walk_end e;
+	int64_t last = ends_of(&k->ends, id);
 
-	while (s && (f = walk_rest(s, ends_of(&k->ends, id), &e)))
+	/* The last row of all may be a late one of another thread. */
+	if (k->late && t->last > last)
+		last = t->last;
+	while (s && (f = walk_rest(s, last, &e)))
 		if (!span_end(k, t, s, f, e, INT64_MAX, NULL))
 			return false;
 	for (size_t d = 0; d < t->nlanes; d++) {
@@ -552,7 +557,7 @@ static bool track_end(struct store_worker *k, uint32_t id)
 		lane_drop_buffer(k, t->lanes[d]);
 	}
 	t->touched = false;
-	return states_end(k, t, ends_of(&k->ends, id));
+	return states_end(k, t, last);
 }
 
 bool store_worker_end(struct store_worker *k)
@@ -569,6 +574,11 @@ bool store_worker_end(struct store_worker *k)
 	pair_clear(&k->pair);
 	map64_free(&k->parked);
 	return worker_write(k);
+}
+
+void store_worker_late(struct store_worker *k)
+{
+	k->late = true;
 }
 
 bool store_worker_flush(struct store_worker *k)

@@ -527,6 +527,11 @@ bool store_worker_end(struct store_worker *k);
 bool store_worker_row(struct store_worker *k, const struct spur_event *row,
 		      const struct spur_args *args);
 /*
+ * Rows of the feed come as they are written, those of one thread behind later ones of another: what
+ * is open on a track when the feed ends lasts at least until the last row of that track.
+ */
+void store_worker_late(struct store_worker *k);
+/*
  * Ends the complete spans (SPAN rows) of a track that are over at `now`, as its next row would. No
  * later row of the track may begin before their end. Returns false if out of memory or if writing
  * fails.

@@ -279,6 +279,7 @@ enum spur_status live_build(struct spur_trace *t, const struct pipe_options *pip
 		return err_set(err, SPUR_ERR_IO, "cannot start a thread: %s", strerror(error));
 	}
 	l.failed = !store_worker_begin(l.worker, NULL);
+	store_worker_late(l.worker);
 	if (!l.failed && pipe_run_merged(t, pipe, live_rows, &l) == SPUR_FAIL)
 		l.failed = true;
 	live_end(&l);

@@ -749,6 +749,37 @@ static void test_growing(void **state)
 	unlink(path);
 }
 
+/* The last row of all is a late one of another thread: calls that are open end behind it. */
+static void test_late(void **state)
+{
+	const struct spur_event rows[] = { grow_row(1, 0, 0, false), grow_row(5, 0, 1, false),
+					   grow_row(4, 1, 0, false) };
+	struct spur_trace *t = trace_new("late", NULL);
+	struct store_writer *writer;
+	struct store_worker *k;
+	struct store_item item;
+	struct spur_error err;
+
+	(void)state;
+	assert_non_null(t);
+	for (unsigned i = 0; i < 2; i++) {
+		trace_add_track(t, (struct spur_track){ .parent = SPUR_NONE, .tid = i, .cpu = -1 });
+		trace_add_class(t, &(struct event_class){ .name = trace_intern(t, "f") });
+	}
+	assert_int_equal(store_writer_new(&writer, t, NULL, 1, &err), SPUR_OK);
+	k = store_writer_worker(writer, 0);
+	assert_true(store_worker_begin(k, NULL));
+	store_worker_late(k);
+	assert_true(store_worker_order(k, rows, 3) && store_worker_rows(k, rows, 3));
+	assert_true(store_worker_end(k));
+	assert_int_equal(store_writer_finish(writer, "", &err), SPUR_OK);
+	assert_true(store_item(store_writer_view(writer), 0, 0, &item));
+	assert_int_equal(item.start, 10);
+	assert_int_equal(item.dur, 41);
+	store_writer_free(writer);
+	trace_close(t);
+}
+
 /* --- damage --- */
 
 /* Reads the lists of a store, and steps from each event that may be one of a flow. */
@@ -939,6 +970,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goldens),
 		cmocka_unit_test(test_growing),
+		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_damage),
 	};
 
