@@ -4,7 +4,7 @@ import { Tree } from "./sums.js";
 import { minus, over, plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */
-/** @typedef {import("./sums.js").PathNode} PathNode */
+/** @typedef {import("./types.js").PathNode} PathNode */
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").Ns} Ns */
 /** @typedef {{calls: number, open: number, unfinished: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number, sampled: number}} Total */

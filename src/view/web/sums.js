@@ -2,30 +2,16 @@
 
 import { BACK, depthTold, endsWith, GAPS, LAPS, lasts, UNCOUNTED } from "./ends.js";
 import { END, KIND_SPAN, LAST, NO_END, OPEN, SPAN, SWITCH } from "./store.js";
-import { stacksOf } from "./stacks.js";
+import { addStacks } from "./stacks.js";
 import { plus } from "./time.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./store.js").Item} Item */
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").Ns} Ns */
+/** @typedef {import("./types.js").PathNode} PathNode */
 
 /**
- * Calls by the path that led to them.
- * @typedef {object} PathNode
- * @property {number} label -1: the root
- * @property {number} parent
- * @property {number[]} children
- * @property {number} calls
- * @property {number} sampled of them, known from stacks of samples alone
- * @property {number} ended of the others
- * @property {number} unfinished the data or the range lacks the end
- * @property {Ns} total
- * @property {Ns} self
- * @property {Ns} openSum of calls that did not end
- * @property {number} least
- * @property {number} most
- *
  * @typedef {object} Level A lane while its track is walked.
  * @property {number} lane
  * @property {number} next
@@ -101,27 +87,10 @@ export class Tree {
 		return id;
 	}
 
-	/** Adds the stacks of a track's samples, as add_stacks() of src/view/flame.c does. @param {number} track */
-	addStacks(track) {
-		const { nodes, range: { from, to } } = this;
-		for (const k of stacksOf(this.s, track)) {
-			if (k.ts < from || k.ts >= to) continue;
-			let node = 0;
-			for (const label of this.key ? k.labels.slice(-1) : k.labels) {
-				node = this.child(node, this.head(label));
-				nodes[node].total = plus(nodes[node].total, k.self);
-			}
-			nodes[0].total = plus(nodes[0].total, k.self);
-			nodes[node].self = plus(nodes[node].self, k.self);
-			nodes[node].calls += k.calls;
-			nodes[node].sampled += k.calls;
-		}
-	}
-
 	/** @param {number} track */
 	walkTrack(track) {
 		const { s, range } = this;
-		this.addStacks(track);
+		addStacks(this, track);
 		/** @type {Level[]} */
 		const levels = [];
 		for (let lane; (lane = s.laneAt(track, levels.length)) >= 0;) {

@@ -113,6 +113,20 @@
  * @property {Ns} self
  * @property {FlameNode[]} children
  *
+ * @typedef {object} PathNode Calls by the path that led to them.
+ * @property {number} label -1: the root
+ * @property {number} parent
+ * @property {number[]} children
+ * @property {number} calls
+ * @property {number} sampled of them, known from stacks of samples alone
+ * @property {number} ended of the others
+ * @property {number} unfinished the data or the range lacks the end
+ * @property {Ns} total
+ * @property {Ns} self
+ * @property {Ns} openSum of calls that did not end
+ * @property {number} least
+ * @property {number} most
+ *
  * @typedef {object} Begins What begins in a time in a lane.
  * @property {number} count
  * @property {SpanRef | null} longest null: only events without a duration do
