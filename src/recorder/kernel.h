@@ -158,6 +158,11 @@ uint64_t kernel_count_process(uint64_t counters, pid_t pid, uint64_t values[64])
 void kernel_count_free(struct kernel_count *c);
 
 uint64_t kernel_now(void);
+/*
+ * Returns field 22 of /proc/PID/stat: when the process was started, in clock ticks since boot; 0:
+ * there is no such process.
+ */
+uint64_t kernel_start_time(pid_t pid);
 /* Reads the first line of a file. Returns false if it is empty or cannot be read. */
 bool kernel_line(const char *path, char *to, size_t room);
 /* The threads of a process. Returns NULL if out of memory or it has ended; to be freed. */

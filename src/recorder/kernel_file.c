@@ -232,8 +232,7 @@ static void boot_read(uint8_t *to)
 		}
 }
 
-/* Field 22 of /proc/PID/stat: when the process was started, in clock ticks since boot. */
-static uint64_t kernel_start_time(pid_t pid)
+uint64_t kernel_start_time(pid_t pid)
 {
 	char path[64], line[1024], *p;
 

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "base/bits.h"
 #include "base/os.h"
 #include "format/spur/wire.h"
+#include "recorder/kernel.h"
 #include "recorder/recorder.h"
 
 enum {
@@ -92,9 +94,42 @@ static void stranger(DIR *dir, char name[NAME_MAX + 1])
 		*name = '\0';
 }
 
+/* Returns the process that still records into a file; 0: none does. */
+static pid_t writer_of(int dir, const char *name)
+{
+	const int fd = os_openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
+	uint8_t head[SPB_END_AT + sizeof(uint64_t)];
+	ssize_t got;
+	pid_t pid;
+
+	if (fd < 0)
+		return 0;
+	got = os_read(fd, head, sizeof(head));
+	os_close(fd);
+	if (got != (ssize_t)sizeof(head) || load64(head, false) != SPB_MAGIC ||
+	    load64(head + SPB_END_AT, false))
+		return 0;
+	pid = (pid_t)load32(head + SPB_PID_AT, false);
+	return pid > 0 && kernel_start_time(pid) == load64(head + SPB_START_TIME_AT, false) ? pid
+											    : 0;
+}
+
+/* The same of all files of a directory. */
+static pid_t writer(DIR *dir)
+{
+	const struct dirent *e;
+	pid_t pid = 0;
+
+	rewinddir(dir);
+	while (!pid && (e = os_readdir(dir)))
+		if (ends_with(e->d_name, ".spb"))
+			pid = writer_of(dirfd(dir), e->d_name);
+	return pid;
+}
+
 /*
  * Empties the directory of an earlier recording. Returns SPUR_FAIL, with the error set and nothing
- * removed, if it has something else.
+ * removed, if it has something else or is still written.
  */
 static enum spur_status empty(const char *path, bool force, struct spur_error *err)
 {
@@ -102,10 +137,12 @@ static enum spur_status empty(const char *path, bool force, struct spur_error *e
 	enum spur_status st = SPUR_OK;
 	const struct dirent *e;
 	char other[NAME_MAX + 1];
+	pid_t pid;
 
 	if (!dir)
 		return path_error(path, err);
 	stranger(dir, other);
+	pid = writer(dir);
 	rewinddir(dir);
 	while (st == SPUR_OK && (e = os_readdir(dir))) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
@@ -117,6 +154,11 @@ static enum spur_status empty(const char *path, bool force, struct spur_error *e
 			st = err_set(err, SPUR_ERR_USAGE,
 				     "%s: expected a recording to replace, found \"%s\" in it",
 				     path, other);
+		else if (pid)
+			st = err_set(err, SPUR_ERR_USAGE,
+				     "%s: expected a recording that has ended to replace, found "
+				     "process %d still recording",
+				     path, (int)pid);
 		else if (os_unlinkat(dirfd(dir), e->d_name, 0) != 0)
 			st = path_error(path, err);
 	}
