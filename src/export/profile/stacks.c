@@ -279,8 +279,12 @@ bool stacks_end(void *lane, const struct spur_event *row, const struct write_end
 	call = c->items[--c->n];
 	if (!c->n)
 		mem_spare_put(&l->spare, (void **)&c->items, &c->cap);
-	if (end->off_cpu && (end->unfinished || !c->n))
+	if (end->off_cpu && (end->unfinished || !c->n)) {
+		/* It is not the time of the call around it either. */
+		if (c->n)
+			c->items[c->n - 1].inner += time;
 		return true;
+	}
 	node = &l->tree.nodes[call.node];
 	node->calls++;
 	if (l->tree.times) {
