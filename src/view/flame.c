@@ -102,10 +102,10 @@ static void add_call(struct view_flame *f, uint32_t id, uint32_t parent, const s
 	const int64_t dur = l->end - l->start;
 	struct view_node *const n = &f->nodes[id];
 
-	n->total += dur;
+	n->total += (uint64_t)dur;
 	n->calls++;
 	n->unfinished += l->cut || l->item.marks & STORE_OPEN;
-	n->open_sum += l->cut ? dur : 0;
+	n->open_sum += l->cut ? (uint64_t)dur : 0;
 	if (!l->cut && !n->ended++)
 		n->least = n->most = dur;
 	if (!l->cut || !n->ended) {
@@ -113,7 +113,7 @@ static void add_call(struct view_flame *f, uint32_t id, uint32_t parent, const s
 		n->most = dur > n->most ? dur : n->most;
 	}
 	if (!parent)
-		f->nodes[0].total += dur;
+		f->nodes[0].total += (uint64_t)dur;
 }
 
 /* Adds a call to the time inside the one around it; of what outlasts a SPAN, the part inside. */
@@ -130,7 +130,7 @@ static void level_leave(struct view_flame *f, struct level *l)
 	const int64_t dur = l->end - l->start;
 
 	if (l->open && l->child < dur)
-		f->nodes[l->node].self += dur - l->child;
+		f->nodes[l->node].self += (uint64_t)(dur - l->child);
 	l->open = false;
 }
 
@@ -459,17 +459,16 @@ static bool walk_track(struct view_flame *f, uint32_t track, const struct store_
  */
 static bool add_stack(struct view_flame *f, const struct store_stack *k)
 {
-	const int64_t self = k->self < INT64_MAX ? (int64_t)k->self : INT64_MAX;
 	uint32_t node = 0;
 
 	for (uint32_t i = f->key ? k->n - 1 : 0; i < k->n; i++) {
 		node = child_of(f, node, head_of(f, k->labels[i]));
 		if (!node)
 			return false;
-		f->nodes[node].total += self;
+		f->nodes[node].total += k->self;
 	}
-	f->nodes[0].total += self;
-	f->nodes[node].self += self;
+	f->nodes[0].total += k->self;
+	f->nodes[node].self += k->self;
 	f->nodes[node].calls += k->calls;
 	f->nodes[node].sampled += k->calls;
 	return true;
@@ -545,21 +544,21 @@ static bool walk_range(struct view_flame *f, enum view_flame_by by)
 
 static int larger_first(const void *a, const void *b)
 {
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x < y) - (x > y);
 }
 
 /* The total that a node must reach, so that about VIEW_FLAME_MOST of them are shown. */
-static int64_t threshold(const struct view_flame *f)
+static uint64_t threshold(const struct view_flame *f)
 {
-	int64_t *totals, least;
+	uint64_t *totals, least;
 
 	if (f->n <= VIEW_FLAME_MOST)
 		return 0;
 	totals = mem_array(f->n, sizeof(*totals));
 	if (!totals)
-		return INT64_MAX;
+		return UINT64_MAX;
 	for (size_t i = 0; i < f->n; i++)
 		totals[i] = f->nodes[i].total;
 	qsort(totals, f->n, sizeof(*totals), larger_first);
@@ -572,34 +571,34 @@ static void put_node(const struct view_flame *f, uint32_t id, struct out *o)
 {
 	const struct view_node *const n = &f->nodes[id];
 
-	out_printf(o, "{\"label\":%lld,\"calls\":%llu,\"total\":%lld,\"self\":%lld,\"children\":[",
+	out_printf(o, "{\"label\":%lld,\"calls\":%llu,\"total\":%llu,\"self\":%llu,\"children\":[",
 		   n->label == UINT32_MAX ? -1 : (long long)n->label, (unsigned long long)n->calls,
-		   (long long)n->total, (long long)n->self);
+		   (unsigned long long)n->total, (unsigned long long)n->self);
 }
 
 /* What the small children of a node are together. */
-static void put_rest(const struct view_flame *f, uint32_t parent, int64_t least, bool first,
+static void put_rest(const struct view_flame *f, uint32_t parent, uint64_t least, bool first,
 		     struct out *o)
 {
 	uint64_t calls = 0;
-	int64_t total = 0;
+	uint64_t total = 0;
 
 	for (uint32_t c = f->nodes[parent].first; c; c = f->nodes[c].next)
 		if (f->nodes[c].total < least) {
 			calls += f->nodes[c].calls;
 			total += f->nodes[c].total;
 		}
-	if (calls)
+	if (calls || total)
 		out_printf(
 			o,
-			"%s{\"label\":-2,\"calls\":%llu,\"total\":%lld,\"self\":0,\"children\":[]}",
-			first ? "" : ",", (unsigned long long)calls, (long long)total);
+			"%s{\"label\":-2,\"calls\":%llu,\"total\":%llu,\"self\":0,\"children\":[]}",
+			first ? "" : ",", (unsigned long long)calls, (unsigned long long)total);
 }
 
 /* Writes the tree without recursion: a path of nodes is open. */
 static bool put_tree(const struct view_flame *f, struct out *o)
 {
-	const int64_t least = threshold(f);
+	const uint64_t least = threshold(f);
 	uint32_t *path = NULL;
 	size_t depth = 0, cap = 0;
 	bool first = true;

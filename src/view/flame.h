@@ -15,9 +15,9 @@ struct view_node {
 	uint64_t sampled; /* of them, known from stacks of samples alone */
 	uint64_t ended; /* of the others, in the range */
 	uint64_t unfinished; /* of them: the data or the range lacks the end */
-	int64_t total, self;
+	uint64_t total, self;
 	int64_t least, most; /* of those that ended; if none did, of the others */
-	int64_t open_sum; /* of those that did not end */
+	uint64_t open_sum; /* of those that did not end */
 };
 
 struct view_flame {

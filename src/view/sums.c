@@ -37,11 +37,11 @@ static void add_node(const struct view_node *n, struct store_sum *s, bool outerm
 	s->sampled += n->sampled;
 	s->open += n->calls - n->sampled - n->ended;
 	s->unfinished += n->unfinished;
-	s->sum += (uint64_t)n->total;
-	s->open_sum += (uint64_t)n->open_sum;
-	s->self += (uint64_t)n->self;
+	s->sum += n->total;
+	s->open_sum += n->open_sum;
+	s->self += n->self;
 	if (outermost)
-		s->total += (uint64_t)n->total;
+		s->total += n->total;
 }
 
 static void enter_node(const struct path_sums *p, const struct view_node *n)

@@ -532,7 +532,7 @@ def run(t):
                 t.later(saved, "page/saved/" + name, os.path.join(t.tests, "golden", name, "in"))
             else:
                 t.skip("page/saved/" + name, "no node: tools/install-deps")
-    for name in page_flames.OWN:
+    for name in (*page_flames.OWN, "huge-samples"):
         if t.wanted("page/saved/" + name) and shutil.which("node"):
             t.later(saved, "page/saved/" + name, os.path.join(t.tests, "viewers", "traces", name))
     for make in (page_own.mixed, page_own.late):

@@ -194,4 +194,5 @@ async function compare(there, wanted, without) {
 /* While a store is written, its lanes are in another order. */
 await withServer((there) => compare(there, ([name]) => name === "span", ["series"]));
 await withServer((there) => compare(there, () => true, ["marks"]));
-console.log(JSON.stringify({ questions: asked, differ: differ.length, first: JSON.stringify(differ.slice(0, 5)).slice(0, 5000) }));
+const exact = (_, v) => (typeof v === "bigint" ? String(v) : v);
+console.log(JSON.stringify({ questions: asked, differ: differ.length, first: JSON.stringify(differ.slice(0, 5), exact).slice(0, 5000) }));

@@ -185,7 +185,7 @@ export class Beside {
 			n.children.forEach(moved);
 		};
 		b?.children.forEach(moved);
-		return { label: -1, calls: (a?.calls ?? 0) + (b?.calls ?? 0), total: plus(a?.total ?? 0, b?.total ?? 0), self: 0,
+		return { label: -1, calls: plus(a?.calls ?? 0, b?.calls ?? 0), total: plus(a?.total ?? 0, b?.total ?? 0), self: 0,
 			children: [...a?.children ?? [], ...b?.children ?? []] };
 	}
 

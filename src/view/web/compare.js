@@ -76,7 +76,7 @@ export async function align(app) {
 
 /** What functions take in the first and in the second trace. @param {App} app @param {Sum[]} sums @param {{sort: number, down: boolean}} order */
 export function difference(app, sums, order) {
-	const split = /** @type {Beside} */ (app.source).label, none = { calls: 0, total: /** @type {Ns} */ (0), self: /** @type {Ns} */ (0) };
+	const split = /** @type {Beside} */ (app.source).label, none = { calls: /** @type {Ns} */ (0), total: /** @type {Ns} */ (0), self: /** @type {Ns} */ (0) };
 	/** @type {Map<string, {name: string, a: typeof none, b: typeof none}>} */
 	const rows = new Map();
 	for (const s of sums) {
@@ -84,7 +84,7 @@ export function difference(app, sums, order) {
 		let r = rows.get(name);
 		if (!r) rows.set(name, r = { name, a: { ...none }, b: { ...none } });
 		const side = s.label < split ? r.a : r.b;
-		side.calls += s.calls;
+		side.calls = plus(side.calls, s.calls);
 		side.total = plus(side.total, s.total);
 		side.self = plus(side.self, s.self);
 	}

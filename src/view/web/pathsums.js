@@ -7,7 +7,8 @@ import { minus, over, plus } from "./time.js";
 /** @typedef {import("./types.js").PathNode} PathNode */
 /** @typedef {import("./types.js").Range} Range */
 /** @typedef {import("./types.js").Ns} Ns */
-/** @typedef {{calls: number, open: number, unfinished: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number, sampled: number}} Total */
+/** @typedef {import("./types.js").Whole} Whole */
+/** @typedef {{calls: Whole, open: number, unfinished: number, sum: Ns, openSum: Ns, total: Ns, self: Ns, least: number, most: number, sampled: Whole}} Total */
 
 /** Nodes of a flame graph that are shown, about. */
 const SHOWN = 5000;
@@ -29,7 +30,7 @@ class Totals {
 
 	/** Recursive calls are in the time of the outermost one. @param {PathNode} n @param {boolean} outermost */
 	add(n, outermost) {
-		const k = this.total(n.label), calls = k.calls - k.sampled;
+		const k = this.total(n.label), calls = minus(k.calls, k.sampled);
 		/* The shortest and the longest one are told of those that ended, if any did. Samples have no durations of their own. */
 		if (n.calls > n.sampled && (!calls || (n.ended && k.open === calls))) {
 			k.least = n.least;
@@ -38,9 +39,9 @@ class Totals {
 			k.least = Math.min(k.least, n.least);
 			k.most = Math.max(k.most, n.most);
 		}
-		k.calls += n.calls;
-		k.sampled += n.sampled;
-		k.open += n.calls - n.sampled - n.ended;
+		k.calls = plus(k.calls, n.calls);
+		k.sampled = plus(k.sampled, n.sampled);
+		k.open += Number(minus(n.calls, n.sampled)) - n.ended;
 		k.unfinished += n.unfinished;
 		k.sum = plus(k.sum, n.total);
 		k.openSum = plus(k.openSum, n.openSum);
@@ -84,7 +85,7 @@ export function sumsByPath(s, range, heads, parents, key) {
 	}
 	for (const [label, n] of tree.ends) totals.total(label).unfinished += n;
 	return [...totals.of].sort((a, b) => a[0] - b[0]).map(([label, k]) => ({ label, calls: k.calls, total: k.total, self: k.self,
-		avg: k.calls > k.open ? over(minus(k.sum, k.openSum), k.calls - k.open) : k.calls ? over(k.sum, k.calls) : k.sum ? null : 0,
+		avg: k.calls > k.open ? over(minus(k.sum, k.openSum), minus(k.calls, k.open)) : k.calls ? over(k.sum, k.calls) : k.sum ? null : 0,
 		...(k.calls > k.sampled || !(k.calls || k.sum) ? { min: k.least, max: k.most } : { min: null, max: null }), unfinished: k.unfinished }));
 }
 
@@ -106,16 +107,16 @@ export function flame(s, range, heads, parents) {
 	const shown = nodes.map((n) => ({ label: n.label, calls: n.calls, total: n.total, self: n.self,
 		children: /** @type {import("./types.js").FlameNode[]} */ ([]) }));
 	nodes.forEach((n, id) => {
-		let calls = 0, total = /** @type {Ns} */ (0);
+		let calls = /** @type {Whole} */ (0), total = /** @type {Ns} */ (0);
 		for (const c of n.children) {
 			if (nodes[c].total >= least) {
 				shown[id].children.push(shown[c]);
 			} else {
-				calls += nodes[c].calls;
+				calls = plus(calls, nodes[c].calls);
 				total = plus(total, nodes[c].total);
 			}
 		}
-		if (calls) shown[id].children.push({ label: -2, calls, total, self: 0, children: [] });
+		if (calls || total) shown[id].children.push({ label: -2, calls, total, self: 0, children: [] });
 	});
 	return shown[0];
 }

@@ -5,6 +5,7 @@ import { plus } from "./time.js";
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./sums.js").Tree} Tree */
 /** @typedef {import("./types.js").Ns} Ns */
+/** @typedef {import("./types.js").Whole} Whole */
 
 const STACKS = 11, FRAMES = 12, STACK = 40;
 
@@ -12,7 +13,7 @@ const STACKS = 11, FRAMES = 12, STACK = 40;
  * @typedef {object} Stack
  * @property {number} ts
  * @property {Ns} self of its leaf
- * @property {number} calls of its leaf
+ * @property {Whole} calls of its leaf
  * @property {number[]} labels from the root to the leaf
  */
 
@@ -27,7 +28,7 @@ function* stacksOf(s, track) {
 	}
 	for (let i = low; i < n && trackOf(i) === track; i++) {
 		const o = at + STACK * i, first = frames + 4 * s.u64(o + 24);
-		yield { ts: s.time(o), self: plus(0, view.getBigUint64(o + 8, true)), calls: s.u64(o + 16),
+		yield { ts: s.time(o), self: plus(0, view.getBigUint64(o + 8, true)), calls: plus(0, view.getBigUint64(o + 16, true)),
 			labels: Array.from({ length: view.getUint32(o + 32, true) }, (_, k) => view.getUint32(first + 4 * k, true)) };
 	}
 }
@@ -44,7 +45,7 @@ export function addStacks(tree, track) {
 		}
 		nodes[0].total = plus(nodes[0].total, k.self);
 		nodes[node].self = plus(nodes[node].self, k.self);
-		nodes[node].calls += k.calls;
-		nodes[node].sampled += k.calls;
+		nodes[node].calls = plus(nodes[node].calls, k.calls);
+		nodes[node].sampled = plus(nodes[node].sampled, k.calls);
 	}
 }

@@ -1,6 +1,7 @@
 /** Times and durations as text. */
 
 /** @typedef {import("./types.js").Ns} Ns */
+/** @typedef {import("./types.js").Whole} Whole */
 
 const UNITS = /** @type {const} */ ([["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]]);
 /** The units of durations, each from how many ns on. @type {[bigint, string, bigint][]} */
@@ -42,9 +43,9 @@ export function minus(a, b) {
 	return plus(a, -b);
 }
 
-/** The whole number at or below a quotient of numbers that are not negative. @param {Ns} a @param {number} b @returns {Ns} */
+/** The whole number at or below a quotient of numbers that are not negative. @param {Ns} a @param {Whole} b @returns {Ns} */
 export function over(a, b) {
-	return typeof a === "number" ? Math.floor(a / b) : narrow(a / BigInt(b));
+	return typeof a === "number" && typeof b === "number" ? Math.floor(a / b) : narrow(BigInt(a) / BigInt(b));
 }
 
 /**

@@ -83,14 +83,16 @@
  * @property {SpanRef | null} previous in its lane
  * @property {SpanRef | null} next in its lane
  *
- * @typedef {number | bigint} Ns An exact number of ns: above 2^53 a bigint.
+ * @typedef {number | bigint} Whole An exact whole number: above 2^53 a bigint.
+ *
+ * @typedef {Whole} Ns An exact number of ns.
  *
  * @typedef {"module" | "thread" | "process"} Pivot What sums are by that are not by function.
  *
  * @typedef {object} Sum
  * @property {number} label of the function, or one of the module; -1: of a thread or process
  * @property {number} [track] of the thread or process
- * @property {number} calls
+ * @property {Whole} calls
  * @property {Ns} total
  * @property {Ns} self
  * @property {Ns | null} avg null: not known; stacks of samples add to sums alone
@@ -108,7 +110,7 @@
  *
  * @typedef {object} FlameNode
  * @property {number} label -1: the root, or what is left out
- * @property {number} calls
+ * @property {Whole} calls
  * @property {Ns} total
  * @property {Ns} self
  * @property {FlameNode[]} children
@@ -117,8 +119,8 @@
  * @property {number} label -1: the root
  * @property {number} parent
  * @property {number[]} children
- * @property {number} calls
- * @property {number} sampled of them, known from stacks of samples alone
+ * @property {Whole} calls
+ * @property {Whole} sampled of them, known from stacks of samples alone
  * @property {number} ended of the others
  * @property {number} unfinished the data or the range lacks the end
  * @property {Ns} total
