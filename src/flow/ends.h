@@ -3,7 +3,7 @@
  * in, which is that of their thread where threads are stored apart. A feed may have recordings that
  * are read as one trace (directories of several CTF traces, joined traces); each then ends for
  * itself: spur_trace.tops_apart says that there may be several, join_recording() which one a track
- * is of.
+ * is of. Where threads are stored apart but read as one feed, spur_trace.tracks_apart says so.
  */
 #ifndef SPUR_FLOW_ENDS_H
 #define SPUR_FLOW_ENDS_H
@@ -19,7 +19,8 @@ struct ends {
 	/*
 	 * The track of the latest row, SPUR_NONE before the first one, the place that it ends with,
 	 * and the time of the last row there. A place is the main track of a feed + 1, the top
-	 * track of a recording + 1, or 0 for all tracks that have neither.
+	 * track of a recording + 1, the track itself + 1 (tracks_apart), or 0 for all tracks that
+	 * have none of these.
 	 */
 	uint32_t track, place;
 	int64_t at_place;
@@ -47,7 +48,7 @@ bool ends_apart(struct ends *e, const struct spur_event *rows, size_t n);
 /* Returns true if not all tracks end together. */
 static inline bool ends_are_apart(const struct ends *e)
 {
-	return e->trace->tops_apart || e->by_feed;
+	return e->trace->tops_apart || e->trace->tracks_apart || e->by_feed;
 }
 
 /*

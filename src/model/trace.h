@@ -153,6 +153,11 @@ struct spur_trace {
 	 */
 	bool tracks_renamed;
 	/*
+	 * Each track ends with its own last row, as each is stored apart, though one feed has the
+	 * rows of all; not of a part of a joined trace.
+	 */
+	bool tracks_apart;
+	/*
 	 * Only rows from `want_from` to before `want_to` will be used; a reader may skip everything
 	 * else. The whole range by default.
 	 */

@@ -286,9 +286,12 @@ uint64_t store_ends_with(const struct store *s, uint32_t lane)
 {
 	const uint32_t feed = s->writer ? growing_lane(s->writer, lane)->feed : s->lanes[lane].feed;
 	uint32_t track = s->writer ? growing_lane(s->writer, lane)->track : s->lanes[lane].track;
+	const unsigned facts = store_facts(s).facts;
 	struct store_track t;
 
-	if (!(store_facts(s).facts & STORE_APART))
+	if (facts & STORE_TRACKS_APART)
+		return (uint64_t)(track + 1) << 32 | feed;
+	if (!(facts & STORE_APART))
 		return feed;
 	for (unsigned i = 0; i < TRACKS_DEEP && store_track(s, track, &t); i++) {
 		if (t.parent == SPUR_NONE)

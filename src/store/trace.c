@@ -28,7 +28,7 @@ struct store_state {
 bool store_has_calls(const struct store *s)
 {
 	return !s->writer && !(s->head->facts & (STORE_NOTED | STORE_STACKS | STORE_BACK |
-						 STORE_APART | STORE_GAPS));
+						 STORE_APART | STORE_TRACKS_APART | STORE_GAPS));
 }
 
 /* --- rows --- */

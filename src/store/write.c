@@ -283,6 +283,11 @@ struct store_facts growing_facts(const struct store_writer *w)
 		if (f.done)
 			f.facts |= k->facts;
 	}
+	/* The rest is known when all rows are. */
+	if (w->trace->nparts || w->trace->tops_apart)
+		f.facts |= STORE_APART;
+	if (w->trace->tracks_apart)
+		f.facts |= STORE_TRACKS_APART;
 	if (f.start > f.end)
 		f.start = f.end = 0;
 	return f;
@@ -412,8 +417,6 @@ enum spur_status store_writer_finish(struct store_writer *w, const char *identit
 	trace_join_diag(w->trace);
 	if (diag_groups(&w->trace->joined) || w->trace->joined.overflow)
 		w->workers[0].facts |= STORE_NOTED;
-	if (w->trace->nparts || w->trace->tops_apart)
-		w->workers[0].facts |= STORE_APART;
 	if (trace_is_renamed(w->trace))
 		w->workers[0].facts |= STORE_RENAMED;
 	if (!writer_lists(w, w->nworkers, &w->lists))

@@ -477,7 +477,7 @@ enum spur_status uftrace_follow_open(struct uftrace *u, struct spur_error *err)
 	f->u = u;
 	pthread_rwlock_init(&f->lock, NULL);
 	u->t->live = true;
-	u->t->tops_apart = true;
+	u->t->tracks_apart = true;
 	/* Pages that are never touched cost nothing, and nothing moves. */
 	if (!mem_table_grow((void **)&u->files, &u->files_cap, TASKS, sizeof(*u->files), TASKS) ||
 	    !trace_reserve_streams(u->t, TASKS))

@@ -8,7 +8,7 @@ import { BEGIN, DEPTH, KIND_SPAN, SPAN } from "./store.js";
 
 /** Facts of a store: calls around others are missing; spans overlap; times go back; samples have stacks; several recordings. */
 export const GAPS = 32, LAPS = 16, BACK = 4, STACKS = 2;
-const APART = 64;
+const APART = 64, TRACKS_APART = 256;
 /** Mark of time off the CPU that no row tells the end of. */
 export const UNCOUNTED = 32;
 
@@ -39,6 +39,7 @@ export function lastBefore(s, lane, t) {
 /** What the end of a lane's data is known by: its feed, and its recording if there are several. @param {Store} s @param {number} lane @param {Map<number, number>} parents */
 export function endsWith(s, lane, parents) {
 	let { track } = s.lanes[lane];
+	if (s.facts & TRACKS_APART) return `${track}/${s.lanes[lane].feed}`;
 	if (!(s.facts & APART)) return `${s.lanes[lane].feed}`;
 	for (let i = 0, up; i < 64 && (up = parents.get(track) ?? -1) !== -1; i++) track = up;
 	return `${track}/${s.lanes[lane].feed}`;
