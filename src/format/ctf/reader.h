@@ -148,6 +148,7 @@ struct ctf_naming {
 	uint32_t feed; /* its number */
 	bool any;
 	bool main; /* of the thread that the process has its id from, or the thread's own */
+	bool own; /* the track has rows of its own: not a process that its threads name */
 };
 
 /* A stream class in use. */

@@ -52,7 +52,10 @@ bool ctf_track_name(struct ctf *c, uint32_t track, uint32_t name, struct ctf_nam
 		return false;
 	have = &c->namings[track];
 	called = &t->tracks[track / TRACE_TRACK_PAGE][track % TRACE_TRACK_PAGE].name;
-	if (have->any && name != *called)
+	/* SPEC store/renamed: without rows of its own, sums by task do not name it. */
+	now.own |= have->own;
+	have->own = now.own;
+	if (now.own && have->any && name != *called)
 		__atomic_store_n(&t->tracks_renamed, true, __ATOMIC_RELAXED);
 	if (!is_later(have, &now))
 		return true;
@@ -118,6 +121,7 @@ static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, uint32_
 	uint32_t made = SPUR_NONE;
 
 	now.main |= of_process;
+	now.own = of_process;
 	pthread_mutex_lock(&c->t->lock);
 	if (pid >= 0 || of_process || (c->has_own && pid != -1))
 		made = slot_track(f, map64_put(&tr->processes, (uint64_t)pid), &track);
@@ -129,6 +133,7 @@ static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, uint32_
 	}
 	track.kind = SPUR_TRACK_THREAD;
 	track.tid = tid;
+	now.own = true;
 	made = thread_track(f, &track);
 	if (made != SPUR_NONE && !ctf_track_name(c, made, name, now))
 		made = SPUR_NONE;
