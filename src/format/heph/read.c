@@ -393,8 +393,12 @@ static enum spur_status stored_packet(struct heph *h)
 		return heph_meet_end(h) ? SPUR_END : SPUR_FAIL;
 	}
 	h->held = true;
-	if (h->packet.meta)
+	if (h->packet.meta) {
+		/* A trace that is followed has the rows of one that is read by time. */
+		h->held =
+			!heph_is_epoch(&h->packet) || h->trace->options.as_stored || h->bookkeeping;
 		return heph_meet_option(h, &h->packet) ? SPUR_OK : SPUR_FAIL;
+	}
 	h->held_span = heph_span(h->segment, heph_times(h, h->packet.p));
 	return heph_meet_event(h, &h->packet, h->held_span, &h->held_track) ? SPUR_OK : SPUR_FAIL;
 }
