@@ -160,6 +160,8 @@ struct hook_stack {
 	uint64_t low, high;
 	uint64_t key; /* while another stack runs */
 	struct hook_call *base, *top, *limit; /* `top`: while another one runs */
+	struct hook_call *most; /* that `limit` can be where the array is */
+	uint64_t size; /* that a stack may have whose calls are in the array */
 	uint64_t hidden; /* calls that are open and were not recorded */
 	uint64_t fiber; /* 0: not a fiber's */
 	struct hook_thread *running; /* the last thread that ran it */

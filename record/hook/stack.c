@@ -285,16 +285,74 @@ static void calls_clear(struct hook_call *from, const struct hook_call *to)
 		from->key = 0;
 }
 
-/* The first item stays zero: enter.S looks at the innermost call, whether or not one is open. */
-static bool calls_map(struct hook_stack *s)
+/*
+ * For how many calls addresses are reserved: each takes 16 bytes of its stack, as the ABI says. A
+ * program whose addresses are limited needs them itself.
+ */
+static size_t calls_reserved(uint64_t size)
 {
+	const uint64_t n = size / 16;
+	struct rlimit r;
+
+	if (seam_call(SYS_getrlimit, RLIMIT_AS, (long)&r, 0, 0, 0, 0) ||
+	    r.rlim_cur != RLIM_INFINITY || n < CALLS_FIRST)
+		return CALLS_FIRST;
+	return n > CALLS_MOST ? CALLS_MOST : n;
+}
+
+/*
+ * The first item stays zero: enter.S looks at the innermost call, whether or not one is open. The
+ * array is to stay where it is: a signal handler that has more calls open than there were may have
+ * interrupted a hook, which goes on with the items that it had.
+ */
+static bool calls_map(struct hook_stack *s, uint64_t size)
+{
+	const size_t first = CALLS_FIRST * sizeof(*s->base);
+	const size_t most = calls_reserved(size) * sizeof(*s->base);
 	struct hook_call *const p =
-		seam_memory(NULL, CALLS_FIRST * sizeof(*s->base), MAP_NORESERVE);
+		seam_mapped(seam_call(SYS_mmap, 0, (long)most, PROT_NONE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
 
 	if (!p)
 		return false;
+	if (seam_call(SYS_mprotect, (long)p, (long)first, PROT_READ | PROT_WRITE, 0, 0, 0)) {
+		seam_unmap(p, most);
+		return false;
+	}
 	s->base = s->top = p + 1;
 	s->limit = p + CALLS_FIRST;
+	s->most = p + most / sizeof(*p);
+	return true;
+}
+
+/* Makes room where it is reserved. */
+static bool calls_grow(struct hook_stack *s)
+{
+	size_t more = 3 * ((size_t)(s->limit - s->base) + 1);
+
+	if (more > (size_t)(s->most - s->limit))
+		more = (size_t)(s->most - s->limit);
+	if (!more || seam_call(SYS_mprotect, (long)s->limit, (long)(more * sizeof(*s->limit)),
+			       PROT_READ | PROT_WRITE, 0, 0, 0))
+		return false;
+	s->limit += more;
+	return true;
+}
+
+/* The same where nothing more is reserved. */
+static bool calls_move(struct hook_stack *s)
+{
+	const size_t have = (size_t)(s->limit - s->base) + 1;
+	struct hook_call *p;
+
+	if (s->limit != s->most || have >= CALLS_MOST)
+		return false;
+	p = seam_mapped(seam_call(SYS_mremap, (long)(s->base - 1), (long)(have * sizeof(*p)),
+				  (long)(4 * have * sizeof(*p)), MREMAP_MAYMOVE, 0, 0));
+	if (!p)
+		return false;
+	s->base = p + 1;
+	s->limit = s->most = p + 4 * have;
 	return true;
 }
 
@@ -303,14 +361,14 @@ static struct hook_stack *stack_add(uint64_t low, uint64_t high)
 {
 	struct hook_stack *s;
 
-	for (s = stacks; s && s->high; s = s->next)
+	for (s = stacks; s && (s->high || s->size < high - low); s = s->next)
 		;
 	if (!s) {
 		s = piece_new(sizeof(*s));
 		if (!s)
 			return NULL;
-		*s = (struct hook_stack){ .next = stacks };
-		if (!calls_map(s))
+		*s = (struct hook_stack){ .next = stacks, .size = high - low };
+		if (!calls_map(s, high - low))
 			return NULL;
 		stacks = s;
 	}
@@ -609,22 +667,14 @@ static void grow(void *arg)
 	struct hook_thread *const t = c->t;
 	struct hook_stack *const s = t->stack;
 	const int kept = errno;
-	const size_t have = (size_t)(s->limit - s->base) + 1;
-	const size_t used = (size_t)(t->top - s->base);
 	uint64_t before;
-	struct hook_call *p;
+	size_t used;
 
-	if (have >= CALLS_MOST)
-		return;
 	before = hook_signals_block();
-	p = seam_mapped(seam_call(SYS_mremap, (long)(s->base - 1), (long)(have * sizeof(*p)),
-				  (long)(4 * have * sizeof(*p)), MREMAP_MAYMOVE, 0, 0));
-	if (p) {
-		s->base = p + 1;
-		s->limit = t->limit = p + 4 * have;
-		t->top = s->base + used;
-		c->found = true;
-	}
+	used = (size_t)(t->top - s->base);
+	c->found = calls_grow(s) || calls_move(s);
+	t->limit = s->limit;
+	t->top = s->base + used;
 	hook_signals_restore(before);
 	errno = kept;
 }
