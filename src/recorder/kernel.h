@@ -159,10 +159,10 @@ void kernel_count_free(struct kernel_count *c);
 
 uint64_t kernel_now(void);
 /*
- * Returns field 22 of /proc/PID/stat: when the process was started, in clock ticks since boot; 0:
- * there is no such process.
+ * Returns true if the process that was started at that time, in clock ticks since boot, has not
+ * ended.
  */
-uint64_t kernel_start_time(pid_t pid);
+bool kernel_process_runs(pid_t pid, uint64_t start_time);
 /* Reads the first line of a file. Returns false if it is empty or cannot be read. */
 bool kernel_line(const char *path, char *to, size_t room);
 /* The threads of a process. Returns NULL if out of memory or it has ended; to be freed. */

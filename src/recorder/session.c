@@ -110,7 +110,7 @@ static pid_t writer_of(int dir, const char *name)
 	    load64(head + SPB_END_AT, false))
 		return 0;
 	pid = (pid_t)load32(head + SPB_PID_AT, false);
-	return pid > 0 && kernel_start_time(pid) == load64(head + SPB_START_TIME_AT, false) ? pid
+	return pid > 0 && kernel_process_runs(pid, load64(head + SPB_START_TIME_AT, false)) ? pid
 											    : 0;
 }
 
