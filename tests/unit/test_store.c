@@ -574,6 +574,15 @@ static void seek_compare(const struct store *s, const struct store_lane *l, uint
 	assert_true(!n || (store_item(s, lane, n - 1, &i) && !is_from(&i, t)));
 }
 
+static void seeks_near(const struct store *s, const struct store_lane *l, uint32_t lane, int64_t at)
+{
+	int64_t t;
+
+	for (int by = -1; by <= 1; by++)
+		if (!__builtin_add_overflow(at, by, &t))
+			seek_compare(s, l, lane, t);
+}
+
 /* At the begins and ends of a few items of each lane, the last one among them. */
 static void seeks_compare(struct subject *s)
 {
@@ -587,10 +596,8 @@ static void seeks_compare(struct subject *s)
 		for (uint64_t k = 0; k < 9 && k < lane.items; k++) {
 			assert_true(
 				store_item(s->store, l, lane.items - 1 - lane.items * k / 9, &i));
-			for (int64_t t = -1; t <= 1; t++) {
-				seek_compare(s->store, &lane, l, i.start + t);
-				seek_compare(s->store, &lane, l, i.start + i.dur + t);
-			}
+			seeks_near(s->store, &lane, l, i.start);
+			seeks_near(s->store, &lane, l, i.start + i.dur);
 		}
 	}
 }
