@@ -314,7 +314,6 @@ int sigaltstack(const stack_t *restrict to, stack_t *restrict old)
 	return result;
 }
 
-
 HOOK void *hook_fiber_made(const ucontext_t *u);
 HOOK void *hook_fiber_swapped(const ucontext_t *to, uint64_t from);
 HOOK void *hook_fiber_set(const ucontext_t *to, uint64_t from);

@@ -158,11 +158,6 @@ uint64_t kernel_count_process(uint64_t counters, pid_t pid, uint64_t values[64])
 void kernel_count_free(struct kernel_count *c);
 
 uint64_t kernel_now(void);
-/*
- * Returns true if the process that was started at that time, in clock ticks since boot, has not
- * ended.
- */
-bool kernel_process_runs(pid_t pid, uint64_t start_time);
 /* Reads the first line of a file. Returns false if it is empty or cannot be read. */
 bool kernel_line(const char *path, char *to, size_t room);
 /* The threads of a process. Returns NULL if out of memory or it has ended; to be freed. */

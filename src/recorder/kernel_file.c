@@ -168,12 +168,10 @@ static void site_describe(struct kernel_file *f, uint32_t number, uint8_t kind, 
 			  const char *args)
 {
 	/* Types, each with a letter that stands for the name. */
-	static const char *const names[] = {
-		['a'] = "address", ['i'] = "ip", ['m'] = "major", ['v'] = "value"
-	};
-	static const uint8_t types[] = {
-		['a'] = SPB_POINTER, ['i'] = SPB_POINTER, ['m'] = SPB_BOOL, ['v'] = SPB_U64
-	};
+	static const char *const names[] = { ['a'] = "address", ['i'] = "ip", ['m'] = "major",
+					     ['v'] = "value" };
+	static const uint8_t types[] = { ['a'] = SPB_POINTER, ['i'] = SPB_POINTER,
+					 ['m'] = SPB_BOOL, ['v'] = SPB_U64 };
 	struct body b = body_begin(SPB_SITE);
 
 	put(&b, number, 4);
@@ -234,32 +232,18 @@ static void boot_read(uint8_t *to)
 		}
 }
 
-/* Reads /proc/PID/stat. Returns what is before field 3, the state; NULL: no such process. */
-static const char *stat_read(pid_t pid, char *line, size_t room)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	return file_read(path, line, room) > 0 ? strrchr(line, ')') : NULL;
-}
-
 /* Field 22 of /proc/PID/stat: when the process was started, in clock ticks since boot. */
 static uint64_t kernel_start_time(pid_t pid)
 {
-	char line[1024];
-	const char *p = stat_read(pid, line, sizeof(line));
+	char path[64], line[1024], *p;
 
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (file_read(path, line, sizeof(line)) <= 0)
+		return 0;
+	p = strrchr(line, ')');
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	return p ? strtoull(p, NULL, 10) : 0;
-}
-
-bool kernel_process_runs(pid_t pid, uint64_t start_time)
-{
-	char line[1024];
-	const char *const p = stat_read(pid, line, sizeof(line));
-
-	return p && strncmp(p, ") Z", 3) != 0 && kernel_start_time(pid) == start_time;
 }
 
 bool kernel_line(const char *path, char *to, size_t room)

@@ -8,8 +8,8 @@
 
 #include "base/bits.h"
 #include "base/os.h"
+#include "base/process.h"
 #include "format/spur/wire.h"
-#include "recorder/kernel.h"
 #include "recorder/recorder.h"
 
 enum {
@@ -98,7 +98,7 @@ static void stranger(DIR *dir, char name[NAME_MAX + 1])
 static pid_t writer_of(int dir, const char *name)
 {
 	const int fd = os_openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
-	uint8_t head[SPB_END_AT + sizeof(uint64_t)];
+	uint8_t head[SPB_BOOT_AT + SPB_BOOT_SIZE];
 	ssize_t got;
 	pid_t pid;
 
@@ -110,8 +110,10 @@ static pid_t writer_of(int dir, const char *name)
 	    load64(head + SPB_END_AT, false))
 		return 0;
 	pid = (pid_t)load32(head + SPB_PID_AT, false);
-	return pid > 0 && kernel_process_runs(pid, load64(head + SPB_START_TIME_AT, false)) ? pid
-											    : 0;
+	return process_boot_is_this(head + SPB_BOOT_AT) &&
+			       process_runs((uint32_t)pid, load64(head + SPB_START_TIME_AT, false))
+		       ? pid
+		       : 0;
 }
 
 /* The same of all files of a directory. */

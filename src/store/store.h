@@ -70,8 +70,8 @@ enum store_fact {
 	STORE_LAPS = 16, /* spans that go on longer than the one around them overlap the next one */
 	STORE_APART = 64, /* the trace has several recordings, each with an end of its own */
 	STORE_RENAMED = 128, /* a range of the trace may name threads otherwise (tracks_renamed) */
-	STORE_TRACKS_APART = 256, /* each track has an end of its own (spur_trace.tracks_apart) */
 	STORE_GAPS = 32, /* calls whose BEGIN the data lacks are around others; no lane has them */
+	STORE_TRACKS_APART = 256, /* each track has an end of its own (spur_trace.tracks_apart) */
 };
 
 struct store_facts {

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/fnv.h"
 #include "base/os.h"
+#include "base/process.h"
 #include "format/spur/grow.h"
 
 enum {
@@ -185,7 +186,7 @@ static bool file_look(struct spb_follow *f, const char *name)
 	    !spb_head_valid(head, sizeof(head)))
 		return true;
 	/* SPEC spur/follow-boot: a recording that is being written says which boot counts. */
-	if (!f->nfiles && !f->any_boot && !spb_boot_is_this(head + SPB_BOOT_AT))
+	if (!f->nfiles && !f->any_boot && !process_boot_is_this(head + SPB_BOOT_AT))
 		return true;
 	slot = map64_put(&f->seen, hash_str(name, 0));
 	if (!slot)

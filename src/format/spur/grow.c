@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/process.h"
 
 enum {
 	NS_PER_MS = 1000000,
@@ -440,9 +441,9 @@ bool grow_look(struct grow_file *g, int64_t now, struct spur_error *err)
 	s->lost = spb_64(s->data + SPB_LOST_AT);
 	/* SPEC spur/follow-end: looked at first, so that what was written before it is found. */
 	g->elsewhere = spb_32(s->data + SPB_CLOCK_AT) == SPB_CLOCK_NAMED ||
-		       !spb_boot_is_this(s->data + SPB_BOOT_AT);
+		       !process_boot_is_this(s->data + SPB_BOOT_AT);
 	g->ended = spb_64(s->data + SPB_END_AT) || g->elsewhere ||
-		   !spb_process_runs(spb_32(s->data + SPB_PID_AT), g->start_time);
+		   !process_runs(spb_32(s->data + SPB_PID_AT), g->start_time);
 	spb_pair_take(&g->last, spb_pair_at(s->data + SPB_END_AT));
 	if (!g->ring)
 		good = good && copy_grow(g, mirror_file_size(&g->mirror));

@@ -96,9 +96,4 @@ int64_t grow_begins(const struct grow_thread *th);
 bool grow_is_open(const struct grow_thread *th);
 void grow_close(struct grow_file *g);
 
-/* Whether a process with this pid and start time (in clock ticks since boot) runs. */
-bool spb_process_runs(uint32_t pid, uint64_t start_time);
-/* Whether the recording was made since this machine was booted. */
-bool spb_boot_is_this(const uint8_t *boot);
-
 #endif

@@ -8,7 +8,8 @@
 
 #include "base/file.h"
 #include "base/os.h"
-#include "format/spur/grow.h"
+#include "base/process.h"
+#include "format/spur/reader.h"
 
 /* A file that is being completed. */
 struct recover {
@@ -160,8 +161,8 @@ static bool complete(struct recover *r)
 	out->pid = spb_32(h + SPB_PID_AT);
 	out->complete = spb_64(h + SPB_END_AT) != 0;
 	out->lost = spb_64(h + SPB_LOST_AT);
-	out->runs = !out->complete && spb_boot_is_this(h + SPB_BOOT_AT) &&
-		    spb_process_runs(spb_32(h + SPB_PID_AT), spb_64(h + SPB_START_TIME_AT));
+	out->runs = !out->complete && process_boot_is_this(h + SPB_BOOT_AT) &&
+		    process_runs(spb_32(h + SPB_PID_AT), spb_64(h + SPB_START_TIME_AT));
 	if ((out->runs && !out->force) || (out->complete && out->brief))
 		return true;
 	if (!out->complete) {

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/out.h"
-#include "format/spur/grow.h"
+#include "base/process.h"
 #include "format/spur/reader.h"
 
 enum { SESSION_MOST = 1 << 20, OPTIONS_MOST = 4096 };
@@ -75,8 +75,8 @@ static bool arguments_add(struct spb *s)
 
 static bool still_runs(const uint8_t *head)
 {
-	return spb_boot_is_this(head + SPB_BOOT_AT) &&
-	       spb_process_runs(spb_32(head + SPB_PID_AT), spb_64(head + SPB_START_TIME_AT));
+	return process_boot_is_this(head + SPB_BOOT_AT) &&
+	       process_runs(spb_32(head + SPB_PID_AT), spb_64(head + SPB_START_TIME_AT));
 }
 
 bool spb_info_open(struct spb *s)

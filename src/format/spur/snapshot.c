@@ -12,7 +12,8 @@
 
 #include "base/map64.h"
 #include "base/os.h"
-#include "format/spur/grow.h"
+#include "base/process.h"
+#include "format/spur/reader.h"
 
 /* A chunk that is in use. */
 struct found {
@@ -227,8 +228,7 @@ static ssize_t chunk_read(struct snapshot *s, const struct found *f)
 			break;
 	}
 	if (read_at(s, sequence, sizeof(sequence), off + SPB_SEQUENCE_AT) != sizeof(sequence) ||
-	    spb_64(sequence) != f->sequence ||
-	    spb_64(s->chunk + SPB_SEQUENCE_AT) != f->sequence)
+	    spb_64(sequence) != f->sequence || spb_64(s->chunk + SPB_SEQUENCE_AT) != f->sequence)
 		return 0;
 	return (ssize_t)used;
 }
@@ -349,9 +349,9 @@ static bool copy(struct snapshot *s)
 	}
 	s->chunk_size = spb_32(s->head + SPB_CHUNK_SIZE_AT);
 	s->out->pid = spb_32(s->head + SPB_PID_AT);
-	s->out->runs = !spb_64(s->head + SPB_END_AT) && spb_boot_is_this(s->head + SPB_BOOT_AT) &&
-		       spb_process_runs(spb_32(s->head + SPB_PID_AT),
-					spb_64(s->head + SPB_START_TIME_AT));
+	s->out->runs =
+		!spb_64(s->head + SPB_END_AT) && process_boot_is_this(s->head + SPB_BOOT_AT) &&
+		process_runs(spb_32(s->head + SPB_PID_AT), spb_64(s->head + SPB_START_TIME_AT));
 	s->chunk = mem_alloc(s->chunk_size);
 	if (!s->chunk)
 		return fail_memory(s);

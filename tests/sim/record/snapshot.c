@@ -8,6 +8,7 @@
 
 #include "base/map64.h"
 #include "base/os.h"
+#include "base/process.h"
 #include "format/spur/grow.h"
 
 #define os_open(path, flags, mode) recording
@@ -17,7 +18,7 @@
 #define os_fstat file_stat
 #define os_ftruncate file_cut
 #define spb_snapshot snapshot_make
-#define spb_boot_is_this(boot) false
+#define process_boot_is_this(boot) false
 #define mem_alloc(size) chunk_memory(size)
 #define mem_free(p) ((void)(p))
 #define scratch_alloc(size) list_memory(size)

@@ -1,5 +1,5 @@
-/* Whether the process of a recording still runs. */
-#include "format/spur/grow.h"
+/* See process.h. */
+#include "base/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const char *field_find(const char *line, int field)
 	return p ? p : "";
 }
 
-bool spb_process_runs(uint32_t pid, uint64_t start_time)
+bool process_runs(uint32_t pid, uint64_t start_time)
 {
 	char path[64], line[1024];
 	ssize_t got;
@@ -37,7 +37,7 @@ bool spb_process_runs(uint32_t pid, uint64_t start_time)
 	return strtoull(field_find(line, STAT_START_TIME), NULL, 10) == start_time;
 }
 
-bool spb_boot_is_this(const uint8_t *boot)
+bool process_boot_is_this(const uint8_t *boot)
 {
 	char id[64], *at = id;
 	uint8_t byte = 0;
@@ -47,7 +47,7 @@ bool spb_boot_is_this(const uint8_t *boot)
 	if (got <= 0)
 		return false;
 	id[got] = '\0';
-	for (size_t n = 0; n < 2 * (size_t)SPB_BOOT_SIZE; at++) {
+	for (size_t n = 0; n < 2 * (size_t)PROCESS_BOOT_SIZE; at++) {
 		const char *const digits = "0123456789abcdef";
 		const char *const d = *at ? strchr(digits, *at) : NULL;
 
