@@ -129,7 +129,8 @@ static uint64_t wanted(const char *name, uint64_t usual)
 
 static void test_random(void **state)
 {
-	const uint64_t runs = wanted("SPUR_SIM_RUNS", RUNS), first = wanted("SPUR_SIM_FROM", 1);
+	const uint64_t usual = getenv("SANITIZED") ? RUNS / 4 : RUNS;
+	const uint64_t runs = wanted("SPUR_SIM_RUNS", usual), first = wanted("SPUR_SIM_FROM", 1);
 
 	(void)state;
 	check_library = true;
