@@ -99,8 +99,6 @@ static void value_out(struct xray_lane *l, const struct spur_value *v, unsigned 
 
 /* --- what was an XRay log --- */
 
-static const char typed_event[] = "typed event"; /* with its number behind it */
-
 bool xray_told_open(struct xray_write *x)
 {
 	x->custom_event = trace_intern(x->trace, "custom event");
@@ -128,16 +126,18 @@ bool xray_args_told(const struct xray_lane *l)
 	return true;
 }
 
-/* Returns true if an event's name begins with that of typed ones, and its type fits a record. */
+/* Returns true if an argument is the type of a typed event, and the event is named after it. */
 static bool is_typed(const struct xray_write *x, const struct spur_event *row,
 		     const struct spur_value *type)
 {
+	char name[32];
 	size_t len;
-	const char *name = trace_string(x->trace, row->name, &len);
+	const char *s = trace_string(x->trace, row->name, &len);
 
-	return len >= sizeof(typed_event) - 1 &&
-	       memcmp(name, typed_event, sizeof(typed_event) - 1) == 0 && type->name == x->type &&
-	       type->type == SPUR_U64 && type->u <= UINT16_MAX;
+	if (type->name != x->type || type->type != SPUR_U64 || type->u > UINT16_MAX)
+		return false;
+	snprintf(name, sizeof(name), "typed event %u", (unsigned)type->u);
+	return len == strlen(name) && memcmp(s, name, len) == 0;
 }
 
 const struct spur_value *xray_event_told(const struct xray_lane *l, const struct spur_event *row,
@@ -148,7 +148,7 @@ const struct spur_value *xray_event_told(const struct xray_lane *l, const struct
 	const struct spur_value *data;
 
 	*type = -1;
-	if (row->kind != SPUR_INSTANT || row->cat || row->id || !a->count)
+	if (row->kind != SPUR_INSTANT || row->cat || row_has_id(row) || !a->count)
 		return NULL;
 	data = &a->items[a->count - 1];
 	if (data->name != x->data || (data->type != SPUR_STRING && data->type != SPUR_BYTES))
