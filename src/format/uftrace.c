@@ -22,6 +22,7 @@
 enum {
 	MAX_FILES = 1 << 22,
 	SMALL_FILE_MAX = 256 << 20, /* bytes of a file of text */
+	PAST_END = 1 << 16, /* bytes behind the end of a time range that are read */
 	SCORE_SURE = 100,
 	SCORE_TASKS = 80,
 	SCORE_DAT = 60,
@@ -541,7 +542,8 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 }
 
 /*
- * SPEC uftrace/seek: goes to the start of the wanted time range, and ends the feed after its end.
+ * SPEC uftrace/seek: goes to the start of the wanted time range, and ends the feed a little after
+ * its end, as times may go back.
  */
 static void keep_to_range(struct uftrace *u, struct feed *f, struct uftrace_feed *uf)
 {
@@ -553,7 +555,9 @@ static void keep_to_range(struct uftrace *u, struct feed *f, struct uftrace_feed
 	}
 	if (t->want_to == INT64_MAX)
 		return;
-	uf->ended = uf->ended || (uf->started && (int64_t)uf->prev >= t->want_to);
+	if (!uf->past && uf->started && (int64_t)uf->prev >= t->want_to)
+		uf->past = uf->off;
+	uf->ended = uf->ended || (uf->past && uf->off - uf->past >= PAST_END);
 	if (uf->side < uf->side_end && (int64_t)uf->side->time >= t->want_to)
 		uf->side = uf->side_end;
 }

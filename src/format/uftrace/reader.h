@@ -139,6 +139,7 @@ struct uftrace_feed {
 	int64_t tid;
 	uint64_t off; /* of the next record, or line of extern.dat */
 	uint64_t prev; /* time of the last record */
+	uint64_t past; /* where a record behind the wanted range was seen; 0: none */
 	struct addr_cache *cache; /* NULL while no record is read */
 	struct uftrace_part *part; /* NULL: the feed is read as a whole */
 	const struct uftrace_side *side, *side_end;
