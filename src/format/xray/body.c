@@ -571,11 +571,23 @@ static void read_call(struct fdr *r, const uint8_t *p)
 
 /* --- events --- */
 
-/* SPEC xray/custom-event, SPEC xray/typed-event: when it happened, by version */
-static uint64_t event_ticks(struct fdr *r, const uint8_t *p)
+/*
+ * SPEC xray/custom-event, SPEC xray/typed-event: when it happened, by version. SPEC xray/bad-ticks:
+ * ticks of its own that cannot be are those of the record before, and a flag is set.
+ */
+static uint64_t event_ticks(struct fdr *r, const uint8_t *p, uint16_t *flags)
 {
+	const uint64_t own = load64(p + XRAY_EVENT_AT_TICKS, r->x->swap);
+
+	if (r->x->version < 5 && own > r->xf->tsc_end) {
+		diag_add(&r->f->diag, DIAG_DAMAGE, "xray/bad-ticks", r->x->file, r->xf->pos, 0,
+			 "event: expected at most %llu ticks, found %llu: not taken",
+			 (unsigned long long)r->xf->tsc_end, (unsigned long long)own);
+		*flags = SPUR_F_RETIMED;
+		return r->th->base;
+	}
 	if (r->x->version < 5)
-		return load64(p + XRAY_EVENT_AT_TICKS, r->x->swap);
+		return own;
 	r->th->base += (uint64_t)(int64_t)(int32_t)load32(p + XRAY_EVENT_AT_TICKS, r->x->swap);
 	return r->th->base;
 }
@@ -614,8 +626,9 @@ static uint64_t event_length(struct fdr *r, int32_t size)
 static void put_event(struct fdr *r, const uint8_t *p, uint64_t name_cls, uint32_t len,
 		      uint8_t nargs)
 {
-	const uint64_t before = r->th->base, tsc = event_ticks(r, p),
-		       rest = row_rest(SPUR_INSTANT, 0, r->th->cpu, 0);
+	uint16_t flags = 0;
+	const uint64_t before = r->th->base, tsc = event_ticks(r, p, &flags),
+		       rest = row_rest(SPUR_INSTANT, flags, r->th->cpu, 0);
 	struct row_words words = xray_row_words(r, len);
 	struct spur_event row;
 

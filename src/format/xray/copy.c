@@ -128,6 +128,9 @@ static uint64_t meta_walk(const struct xray *x, const uint8_t *p, int kind, uint
 		s->events++;
 		s->typed += kind == META_TYPED;
 		w->takes_args = false;
+		if (x->version < XRAY_FDR_VERSION &&
+		    load64(p + XRAY_EVENT_AT_TICKS, x->swap) > w->end)
+			return 0;
 		ticks = w->base +
 			(uint64_t)(int64_t)(int32_t)load32(p + XRAY_EVENT_AT_TICKS, x->swap);
 		if (x->version == XRAY_FDR_VERSION) {
