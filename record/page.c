@@ -43,13 +43,12 @@ static void page_fill(char *at, uint64_t size)
 }
 
 /*
- * Moves on to the next page of the chunk, unless a signal handler has done it. Returns false at the
- * chunk's end. A recording that ends meanwhile takes the page away, before or after it is here.
+ * Moves on from the page of that end to the next one of the chunk, unless a signal handler has done
+ * it. Returns false at the chunk's end. A recording that ends meanwhile takes the page away, before
+ * or after it is here.
  */
-static bool page_next(void)
+static bool page_next(char *end)
 {
-	char *const end = seam_load_pointer(&spur_trace_here.end);
-
 	if (!core_own.chunk || !end || end == core_own.chunk_end ||
 	    core_own.session != seam_load(&core_session.number))
 		return false;
@@ -61,12 +60,24 @@ static bool page_next(void)
 	return false;
 }
 
+/*
+ * True if a signal handler has moved on from the page in which the event had no room. The place
+ * alone does not tell: what a handler stored in the page after a full one may end just where the
+ * event would have ended.
+ */
+static bool page_turned(const char *end, const char *behind)
+{
+	return end && (spur_trace_here.at != behind || (uint64_t)(end - behind) < SPB_PAGE);
+}
+
 bool core_page_turn(char *at, uint64_t size)
 {
+	char *end;
+
 	page_fill(at, size);
-	/* Else a signal handler was faster, and there is a new page already. */
-	return (spur_trace_here.at != at + size && seam_load_pointer(&spur_trace_here.end)) ||
-	       page_next();
+	/* Read once: a handler may move on at any time, and its page is not full. */
+	end = seam_load_pointer(&spur_trace_here.end);
+	return page_turned(end, at + size) || page_next(end);
 }
 
 bool core_page_take(char **at, uint64_t size)
