@@ -37,36 +37,48 @@ static bool ends_with(const char *name, const char *with)
 	return len > n && strcmp(name + len - n, with) == 0;
 }
 
-/* Returns true if the file begins with that text, or with a zero, or is empty. */
-static bool begins_with(int dir, const char *name, const char *with)
+/* True if a name begins as those that processes choose: PID-STARTTIME. */
+static bool is_numbered(const char *name)
+{
+	const char *const digits = "0123456789";
+	const size_t pid = strspn(name, digits);
+
+	return pid && name[pid] == '-' && strspn(name + pid + 1, digits);
+}
+
+/*
+ * Returns true if the file begins with that text; `unwritten`: or with a zero, or is empty, as that
+ * of a process that was killed before it had a header. What is no regular file does not.
+ */
+static bool begins_with(int dir, const char *name, const char *with, bool unwritten)
 {
 	const int fd = os_openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
 	const size_t len = strlen(with);
 	char buf[16] = { 0 };
+	struct stat st;
 	ssize_t got;
 
 	if (fd < 0)
 		return false;
-	got = os_read(fd, buf, len);
+	got = os_fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? os_read(fd, buf, len) : -1;
 	os_close(fd);
-	return got == 0 || (got > 0 && !*buf) ||
+	return (unwritten && (got == 0 || (got > 0 && !*buf))) ||
 	       (got == (ssize_t)len && memcmp(buf, with, len) == 0);
 }
 
 enum part { PART_NONE, PART_LOOSE, PART_SURE };
 
-/*
- * Whether a file is one of a recording: by its name, and by how it begins unless it is plain text.
- * A process may have been killed before its file had a header.
- */
+/* Whether a file is one of a recording: by its name, and by how it begins unless it is plain text. */
 static enum part part_of(int dir, const char *name)
 {
+	const bool numbered = is_numbered(name);
+
 	if (strcmp(name, "session") == 0)
-		return begins_with(dir, name, "spur-session") ? PART_SURE : PART_NONE;
+		return begins_with(dir, name, "spur-session", true) ? PART_SURE : PART_NONE;
 	if (ends_with(name, ".spb"))
-		return begins_with(dir, name, "SPURSPB1") ? PART_SURE : PART_NONE;
+		return begins_with(dir, name, "SPURSPB1", numbered) ? PART_SURE : PART_NONE;
 	return strcmp(name, SPB_LIST_NAME) == 0 || strcmp(name, SESSION_COPY) == 0 ||
-			       ends_with(name, note_ending)
+			       (numbered && ends_with(name, note_ending))
 		       ? PART_LOOSE
 		       : PART_NONE;
 }
