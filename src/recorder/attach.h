@@ -3,8 +3,9 @@
  * only; elsewhere attaching fails with a message.
  *
  * All threads are stopped by ptrace() while the program is changed, so plain stores suffice: no
- * thread is inside the bytes that change (tracees_step_out()), and each one returns from the kernel
- * by an instruction that serializes, before it executes any of them.
+ * thread is inside the bytes that change (tracees_step_out()), nor comes to be when a signal handler
+ * returns (tracees_saved_step_out()), and each one returns from the kernel by an instruction that
+ * serializes, before it executes any of them.
  */
 #ifndef SPUR_RECORDER_ATTACH_H
 #define SPUR_RECORDER_ATTACH_H
@@ -108,10 +109,21 @@ void tracees_release(struct tracees *s, pid_t but);
 struct attach_range {
 	uint64_t first, end;
 };
+/* Returns the range that has the address in it, behind its first byte, or NULL. */
+const struct attach_range *attach_range_at(const struct attach_range *ranges, size_t n,
+					   uint64_t at);
 bool tracees_step_out(struct tracees *s, const struct attach_range *ranges, size_t n);
 /* False if the thread blocks or ignores SIGTRAP. */
 bool tracee_may_trap(const struct target *t, pid_t tid);
 void tracees_free(struct tracees *s);
+
+/* --- attach_saved.c: what signals have interrupted --- */
+
+/*
+ * The same for the places at which threads go on when their signal handlers return. Returns false
+ * if one is inside a range and cannot be moved now.
+ */
+bool tracees_saved_step_out(struct tracees *s, const struct attach_range *ranges, size_t n);
 
 /* --- attach_change.c: what the library has listed --- */
 

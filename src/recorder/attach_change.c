@@ -56,7 +56,7 @@ bool changes_step_out(struct tracees *s, const struct changes *c)
 			ranges[n++] = (struct attach_range){
 				c->list[i].address, c->list[i].address + c->list[i].size
 			};
-	good = tracees_step_out(s, ranges, n);
+	good = tracees_step_out(s, ranges, n) && tracees_saved_step_out(s, ranges, n);
 	mem_free(ranges);
 	return good;
 }

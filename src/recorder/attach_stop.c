@@ -270,7 +270,7 @@ void tracees_free(struct tracees *s)
 
 /* --- stepping --- */
 
-static bool is_inside(const struct attach_range *ranges, size_t n, uint64_t at)
+const struct attach_range *attach_range_at(const struct attach_range *ranges, size_t n, uint64_t at)
 {
 	size_t low = 0, high = n;
 
@@ -282,7 +282,7 @@ static bool is_inside(const struct attach_range *ranges, size_t n, uint64_t at)
 		else
 			high = mid;
 	}
-	return low < n && at > ranges[low].first;
+	return low < n && at > ranges[low].first ? &ranges[low] : NULL;
 }
 
 /*
@@ -325,7 +325,7 @@ bool tracees_step_out(struct tracees *s, const struct attach_range *ranges, size
 		struct tracee *const t = &s->list[i];
 
 		for (unsigned steps = 0; os_ptrace(PTRACE_GETREGS, t->tid, 0, (uintptr_t)&r) == 0 &&
-					 is_inside(ranges, n, r.rip);
+					 attach_range_at(ranges, n, r.rip);
 		     steps++) {
 			if (steps == STEPS_MOST || !tracee_may_trap(s->target, t->tid))
 				return false;
