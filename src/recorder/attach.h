@@ -2,10 +2,10 @@
  * Attaching to a process that runs: its memory, its threads, and calls of functions in it. x86-64
  * only; elsewhere attaching fails with a message.
  *
- * All threads are stopped by ptrace() while the program is changed, so plain stores suffice: no
- * thread is inside the bytes that change (tracees_step_out()), nor comes to be when a signal handler
- * returns (tracees_saved_step_out()), and each one returns from the kernel by an instruction that
- * serializes, before it executes any of them.
+ * All threads are stopped by ptrace() while the program is changed, so plain stores suffice. No
+ * thread is inside the bytes that change (tracees_step_out()), nor comes there when its signal
+ * handler returns (tracees_saved_step_out()). Each one returns from the kernel by an instruction
+ * that serializes, before it executes any of them.
  */
 #ifndef SPUR_RECORDER_ATTACH_H
 #define SPUR_RECORDER_ATTACH_H

@@ -68,7 +68,7 @@ static bool begins_with(int dir, const char *name, const char *with, bool unwrit
 
 enum part { PART_NONE, PART_LOOSE, PART_SURE };
 
-/* Whether a file is one of a recording: by its name, and by how it begins unless it is plain text. */
+/* Whether a file is one of a recording: by its name, and its first bytes if it is no plain text. */
 static enum part part_of(int dir, const char *name)
 {
 	const bool numbered = is_numbered(name);
