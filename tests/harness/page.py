@@ -304,6 +304,25 @@ def beside(t, label, before, after, tools):
     t.verdict(label, why)
 
 
+def pairs(t, label):
+    """Functions of one name in two traces are paired as spur diff does it, and have the names that its table has."""
+    with t.temp() as tmp:
+        traces = []
+        for after in (False, True):
+            w = page_own.Fxt()
+            page_own.shared(w, after)
+            traces.append(os.path.join(tmp, "after.fxt" if after else "before.fxt"))
+            with open(traces[-1], "wb") as f:
+                f.write(w.out)
+            spur(t, "convert", "-q", "-o", traces[-1] + ".html", traces[-1])
+        r = t.run(["node", os.path.join(t.tests, "viewers", "pairs.mjs"), os.path.join(t.root, "src", "view", "web"), *(p + ".html" for p in traces)], limit=False)
+        got = sorted(json.loads(r.out)) if not r.code else r.err
+        columns = ["%s_%s" % (what, side) for side in "ab" for what in ("calls", "total", "self")]
+        text = spur(t, "diff", "--raw", "-q", "-f", ",".join(columns) + ",function", *traces)
+        want = sorted([words[-1], *words[:-1]] for words in (line.split(None, len(columns)) for line in text.splitlines()[1:]) if len(words) > len(columns))
+    t.verdict(label, None if got == want else "spur diff has %s, the page %s" % (want, got))
+
+
 def driven(t, trace, tools, page):
     """What is wrong with the page of a trace, driven in a browser; `page`: a file that it is, None: the server's."""
     why = None
@@ -554,6 +573,11 @@ def run(t):
             t.later(times, "page/times")
         else:
             t.skip("page/times", "no node: tools/install-deps")
+    if t.wanted("page/pairs"):
+        if shutil.which("node"):
+            t.later(pairs, "page/pairs")
+        else:
+            t.skip("page/pairs", "no node: tools/install-deps")
     if t.wanted("page/many"):
         if shutil.which("node"):
             t.later(many, "page/many")

@@ -26,18 +26,27 @@ class Fxt:
             self.out += struct.pack("<Q", 2 | (1 + words) << 4 | self.names[raw] << 16 | len(raw) << 32) + raw.ljust(8 * words, b"\0")
         return self.names[raw]
 
-    def event(self, kind, name, ts, tid=1, args=(), more=b""):
-        index = self.string(name)
+    def event(self, kind, name, ts, tid=1, args=(), more=b"", cat=""):
+        index, category = self.string(name), self.string(cat) if cat else 0
         body = b"".join(struct.pack("<Q", code | (1 + len(value) // 8) << 4 | self.string(key) << 16 | (0 if value else self.string(key) << 32)) + value
                         for key, code, value in args)
-        head = 4 | (4 + (len(body) + len(more)) // 8) << 4 | kind << 16 | len(args) << 20 | index << 48
+        head = 4 | (4 + (len(body) + len(more)) // 8) << 4 | kind << 16 | len(args) << 20 | category << 32 | index << 48
         self.out += struct.pack("<QQQQ", head, ts, 1, tid) + body + more
 
-    def call(self, name, begin, end, tid=1, args=()):
-        self.event(4, name, begin, tid, args, struct.pack("<Q", end))
+    def call(self, name, begin, end, tid=1, args=(), cat=""):
+        self.event(4, name, begin, tid, args, struct.pack("<Q", end), cat)
 
     def counter(self, name, ts, number, code, value):
         self.event(1, name, ts, 1, [("value", code, value)], struct.pack("<Q", number))
+
+
+def shared(w, after):
+    """Functions that share a name: some in two categories, some whose category differs between two traces."""
+    for i, (name, end, cat) in enumerate((("x", 90, "a"), ("x", 40, "b"), ("y", 30, "new" if after else "old"), ("z", 20, "a"), ("z", 10, "b" if after else "c"))):
+        for turn in range(2):
+            w.call(name, 1000 * i + 100 * turn, 1000 * i + 100 * turn + end * (2 if after else 1), cat=cat)
+    if after:
+        w.call("y", 9000, 9001, cat="newer")
 
 
 def odd(w):

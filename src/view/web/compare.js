@@ -3,8 +3,8 @@
 import { Beside } from "./beside.js";
 import { element, table } from "./dom.js";
 import { inside, unpack } from "./inside.js";
-import { shownLabels, shownMeta } from "./shown.js";
-import { count, duration, minus, plus } from "./time.js";
+import { lastPart, nameApart, shownLabels, shownMeta } from "./shown.js";
+import { count, duration, minus } from "./time.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./types.js").Sum} Sum */
@@ -74,21 +74,47 @@ export async function align(app) {
 	app.say(a && b ? "Both spans begin at the same time." : "Both traces begin at the same time.");
 }
 
+/** @typedef {{label: import("./types.js").Label, of: Sum}} Mate A function of one trace. */
+/** @typedef {{name: string, a: Sum, b: Sum}} Row */
+
+const NONE = /** @type {Sum} */ ({ label: -1, calls: 0, total: 0, self: 0 });
+
+/** What tells functions of one name apart. @param {import("./types.js").Label} l */
+const kindOf = (l) => `${lastPart(l.module)}\0${l.category}`;
+
+/**
+ * Pairs functions of one name as `spur diff` does: first those that agree in module and category, then what is left if that is one on
+ * each side.
+ * @param {string} name @param {[Mate[], Mate[]]} sides @returns {Row[]}
+ */
+function pairs(name, sides) {
+	/** @type {[Mate | null, Mate | null][]} */
+	const found = [], [before, after] = sides.map((s) => s.sort((x, y) => (x.label.module < y.label.module ? -1 : x.label.module > y.label.module ? 1 : 0)));
+	const left = before.filter((m) => {
+		const at = after.findIndex((x) => kindOf(x.label) === kindOf(m.label));
+		if (at >= 0) found.push([m, after.splice(at, 1)[0]]);
+		return at < 0;
+	});
+	if (left.length === 1 && after.length === 1) found.push([left[0], after[0]]);
+	else found.push(...left.map((m) => /** @type {[Mate, null]} */ ([m, null])), ...after.map((m) => /** @type {[null, Mate]} */ ([null, m])));
+	return found.map(([a, b]) => ({ name: found.length > 1 ? nameApart(name, /** @type {Mate} */ (b ?? a).label) : name, a: a?.of ?? NONE, b: b?.of ?? NONE }));
+}
+
+/** The functions of both traces. @param {App} app @param {Sum[]} sums @returns {Row[]} */
+export function paired(app, sums) {
+	const split = /** @type {Beside} */ (app.source).label;
+	/** @type {Map<string, [Mate[], Mate[]]>} */
+	const named = new Map();
+	for (const of of sums) {
+		const label = app.labels[of.label] ?? { name: "?", module: "", category: "" }, sides = named.get(label.name) ?? [[], []];
+		named.set(label.name, sides);
+		sides[of.label < split ? 0 : 1].push({ label, of });
+	}
+	return [...named].flatMap(([name, sides]) => pairs(name, sides));
+}
+
 /** What functions take in the first and in the second trace. @param {App} app @param {Sum[]} sums @param {{sort: number, down: boolean}} order */
 export function difference(app, sums, order) {
-	const split = /** @type {Beside} */ (app.source).label, none = { calls: /** @type {Ns} */ (0), total: /** @type {Ns} */ (0), self: /** @type {Ns} */ (0) };
-	/** @type {Map<string, {name: string, a: typeof none, b: typeof none}>} */
-	const rows = new Map();
-	for (const s of sums) {
-		const name = app.labels[s.label]?.name ?? "?";
-		let r = rows.get(name);
-		if (!r) rows.set(name, r = { name, a: { ...none }, b: { ...none } });
-		const side = s.label < split ? r.a : r.b;
-		side.calls = plus(side.calls, s.calls);
-		side.total = plus(side.total, s.total);
-		side.self = plus(side.self, s.self);
-	}
-	/** @typedef {{name: string, a: typeof none, b: typeof none}} Row */
 	const column = (/** @type {string} */ name, /** @type {(r: Row) => Ns} */ value, /** @type {(n: Ns) => string} */ text) =>
 		({ name, value, text: (/** @type {Row} */ r) => text(value(r)), number: true });
 	const signed = (/** @type {Ns} */ n) => (n < 0 ? `−${duration(-n)}` : n ? `+${duration(n)}` : "0");
@@ -96,5 +122,5 @@ export function difference(app, sums, order) {
 		column("change of self", (r) => minus(r.b.self, r.a.self), signed), column("self before", (r) => r.a.self, duration), column("self after", (r) => r.b.self, duration),
 		column("change of total", (r) => minus(r.b.total, r.a.total), signed), column("total before", (r) => r.a.total, duration),
 		column("total after", (r) => r.b.total, duration), column("calls before", (r) => r.a.calls, count), column("calls after", (r) => r.b.calls, count)],
-	[...rows.values()], order);
+	paired(app, sums), order);
 }

@@ -7,7 +7,7 @@ import { details } from "./details.js";
 import { drawFlame } from "./flame.js";
 import { exactNumber } from "./counters.js";
 import { noteList } from "./notes.js";
-import { alone } from "./shown.js";
+import { alone, namesApart } from "./shown.js";
 import { count, duration, exact, known, some } from "./time.js";
 import { trackName } from "./types.js";
 
@@ -132,7 +132,8 @@ export class Panel {
 	/** What is summed up, and the command that prints the same. @param {string} command empty: none does @param {Range} r */
 	heading(command, r) {
 		const { app } = this, chosen = Boolean(app.state.range), base = app.meta.base ?? 0;
-		const { second } = app.meta, both = second && command === "diff" && !/** @type {Beside} */ (app.source).offset && !r.tracks;
+		const { second } = app.meta, same = second && !/** @type {Beside} */ (app.source).offset && (second.base ?? 0) === base;
+		const both = same && command === "diff" && !r.tracks;
 		const traces = second?.command.replace("spur COMMAND", "") ?? "";
 		const tids = threads(app, r);
 		const text = !command || (second && !both) || tids === null ? "" : `${app.meta.command.replace("COMMAND", command)}${traces} --from ${exact(r.from + base)} --until ${exact(r.to + base)}${tids}`;
@@ -147,8 +148,9 @@ export class Panel {
 		const sums = await this.app.source.sums(range, by);
 		if (second) return [this.heading("diff", range), difference(this.app, sums, this.orders.functions)];
 		const names = new Map(by === "thread" || by === "process" ? tracks.map((t) => [t.id, trackName(t)]) : []);
+		const functions = namesApart(sums.filter(() => !by).map((s) => s.label), labels);
 		const name = (/** @type {Sum} */ s) => (s.track !== undefined ? names.get(s.track) ?? "" :
-			by && s.label ? labels[s.label]?.module || "unknown" : labels[s.label]?.name ?? "?");
+			by && s.label ? labels[s.label]?.module || "unknown" : functions.get(s.label) ?? "?");
 		const rows = sums.map((s) => ({ s, key: name(s) }));
 		/* What is not known comes before 0. */
 		const ns = (/** @type {string} */ head, /** @type {(s: Sum) => Ns | null} */ f) =>

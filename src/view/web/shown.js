@@ -36,6 +36,28 @@ export function shownLabels(labels) {
 	});
 }
 
+/** The last part of a path. @param {string} path */
+export function lastPart(path) {
+	const at = path.lastIndexOf("/") + 1;
+	return at < path.length ? path.slice(at) : path;
+}
+
+/** The name of a function where another one has it too, as tables of `spur` write it. @param {string} name @param {Label} label */
+export function nameApart(name, { module, category }) {
+	return `${name}${module && ` [${lastPart(module)}]`}${category && ` [${category}]`}`;
+}
+
+/**
+ * The names of functions in a table in which several may have one.
+ * @param {number[]} ids @param {Label[]} labels @returns {Map<number, string>}
+ */
+export function namesApart(ids, labels) {
+	/** @type {Map<string, number>} */
+	const times = new Map(), known = ids.filter((id) => labels[id]);
+	for (const id of known) times.set(labels[id].name, (times.get(labels[id].name) ?? 0) + 1);
+	return new Map(known.map((id) => [id, times.get(labels[id].name) === 1 ? labels[id].name : nameApart(labels[id].name, labels[id])]));
+}
+
 /** @template {{name: string, trace?: string}} T @param {T} t @returns {T} */
 function shownName(t) {
 	const name = visible(t.name), trace = t.trace && visible(t.trace);
