@@ -36,7 +36,7 @@ bool cursor_block(struct cursor *c)
 	while (c->block < c->nblocks) {
 		const struct store_node *n = store_run(c->store, c->lane, 0, c->block, &run);
 
-		if (n->start >= c->to)
+		if (!store_before(n->start, c->to))
 			return false;
 		c->block++;
 		if (!store_block(c->store, n, &b, STORE_MARKS))
@@ -47,7 +47,7 @@ bool cursor_block(struct cursor *c)
 		c->n = n->n;
 		while (c->at < c->n && c->start[c->at] < c->from)
 			c->at++;
-		while (c->n > c->at && c->start[c->n - 1] >= c->to)
+		while (c->n > c->at && !store_before(c->start[c->n - 1], c->to))
 			c->n--;
 		if (c->at < c->n)
 			return true;

@@ -46,7 +46,7 @@ static inline bool cursor_is_off_cpu(const struct cursor *c, uint32_t i)
 static inline bool cursor_has_ended(const struct cursor *c, uint32_t i, int64_t t)
 {
 	return cursor_is_span(c, i) && !(c->marks[i] >> MARKS_SHIFT & STORE_OPEN) &&
-	       ((c->marks[i] & KIND_MASK) == SPUR_SPAN || c->end[i] < t);
+	       ((c->marks[i] & KIND_MASK) == SPUR_SPAN || store_before(c->end[i], t));
 }
 
 #endif

@@ -51,7 +51,7 @@ static bool query_block(struct cursor *c, const struct store_query *q)
 	uint64_t run;
 
 	while (c->block < c->nblocks &&
-	       store_run(c->store, c->lane, 0, c->block, &run)->start < c->to &&
+	       store_before(store_run(c->store, c->lane, 0, c->block, &run)->start, c->to) &&
 	       !may_have(c->store, q, c->lane, c->block))
 		c->block++;
 	return cursor_block(c);

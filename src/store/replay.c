@@ -172,7 +172,7 @@ static bool replay_pop(struct replay *r)
 
 	r->ties = r->tie == o->end ? r->ties + 1 : 1;
 	r->tie = o->end;
-	if (!o->has_row || o->row.ts < r->from || o->row.ts >= r->to)
+	if (!o->has_row || o->row.ts < r->from || !store_before(o->row.ts, r->to))
 		return false;
 	r->row = o->row;
 	return true;
@@ -209,10 +209,10 @@ bool replay_next(struct replay *r)
 		const int64_t start = b ? block_start(b, n, p->i) : INT64_MAX;
 		bool pop = top != NULL;
 
-		if (b && start < r->to && top && start <= top->end)
+		if (b && store_before(start, r->to) && top && start <= top->end)
 			pop = start == top->end && column_get(&b->cols[STORE_TIES], p->i) >
 							   (r->tie == start ? r->ties : 0);
-		if (pop ? top->end >= r->to : !b || start >= r->to)
+		if (!(pop ? store_before(top->end, r->to) : b && store_before(start, r->to)))
 			break;
 		if (pop ? replay_pop(r) : replay_push(r, b, n, p)) {
 			r->has = true;

@@ -37,6 +37,15 @@ enum {
 };
 
 /*
+ * Returns true if a time is before the end of a range. A range that ends at INT64_MAX has no end,
+ * as an event may have that time.
+ */
+static inline bool store_before(int64_t t, int64_t to)
+{
+	return t < to || to == INT64_MAX;
+}
+
+/*
  * Opens a finished store. Checks everything but the blocks, which are checked when they are read
  * first. Returns SPUR_FAIL if it cannot be read, is of another version, or is damaged
  * (SPUR_ERR_FORMAT). `*out` then is NULL, else it belongs to the caller.
@@ -458,7 +467,7 @@ uint64_t store_doing_at(const struct store *s, uint32_t lane, int64_t t);
 
 /* --- sums --- */
 
-/* Items that begin from `from` to before `to`. `lanes` has all lanes of a track, or none of it. */
+/* Items that begin from `from` to before `to` (store_before()). `lanes` has all lanes of a track, or none of it. */
 struct store_range {
 	struct store_lanes lanes;
 	int64_t from, to;

@@ -217,7 +217,7 @@ static bool around_add(struct sums *k, const struct sum_lane *l, struct spans *x
 	     (kind_of(x, 0) != SPUR_SPAN || store_facts(k->store).facts & STORE_GAPS)))
 		return false;
 	label = (uint32_t)(x->label[0] + x->end_label[0]);
-	if (!(x->marks[0] >> MARKS_SHIFT & STORE_NO_END) && x->end[0] < k->range.to &&
+	if (!(x->marks[0] >> MARKS_SHIFT & STORE_NO_END) && store_before(x->end[0], k->range.to) &&
 	    kind_of(x, 0) != SPUR_SWITCH && label < k->nlabels)
 		k->sums[label].unfinished++;
 	*good = mem_grow((void **)&k->around, &k->around_cap, k->naround + 1, sizeof(*k->around),
@@ -393,10 +393,10 @@ static void block_part(struct sums *k, const struct spans *x, const struct sum_l
 		const uint64_t dur = (uint64_t)x->end[i] - (uint64_t)x->start[i];
 		struct store_sum *s;
 
-		if (x->start[i] < k->range.from || x->start[i] >= k->range.to)
+		if (x->start[i] < k->range.from || !store_before(x->start[i], k->range.to))
 			continue;
 		s = sum_of(k, x, i);
-		if (!s || (l->cut && x->end[i] >= k->range.to))
+		if (!s || (l->cut && !store_before(x->end[i], k->range.to)))
 			continue;
 		if (!(marks & STORE_SPAN)) {
 			s->unfinished += kind_of(x, i) == SPUR_END_SPAN;
@@ -534,7 +534,7 @@ static bool sums_whole(struct sums *k, const struct sum_lane *l, uint64_t at)
 	    at / STORE_SUMS_BLOCKS >= store_nodes(k->store, l->lane, STORE_SUMS_LEVEL))
 		return false;
 	node = store_run(k->store, l->lane, STORE_SUMS_LEVEL, at / STORE_SUMS_BLOCKS, &run);
-	if (node->start < k->range.from || node->end >= k->range.to)
+	if (node->start < k->range.from || !store_before(node->end, k->range.to))
 		return false;
 	sums = store_node_sums(k->store, node, &n);
 	if (!sums || !sums_are_those(k, l, node->start, sums, n))
@@ -562,7 +562,7 @@ static void lane_sum(struct sums *k, const struct sum_lane *l, struct spans *x)
 	for (at -= at != 0; at < blocks; at++) {
 		const struct store_node *n = store_run(k->store, l->lane, 0, at, &run);
 
-		if (n->start >= k->range.to)
+		if (!store_before(n->start, k->range.to))
 			break;
 		if (n->end < k->range.from)
 			continue;
@@ -570,7 +570,8 @@ static void lane_sum(struct sums *k, const struct sum_lane *l, struct spans *x)
 			at += STORE_SUMS_BLOCKS - 1;
 			continue;
 		}
-		if (n->start >= k->range.from && n->end < k->range.to && block_whole(k, n))
+		if (n->start >= k->range.from && store_before(n->end, k->range.to) &&
+		    block_whole(k, n))
 			continue;
 		if (spans_read(k->store, n, x))
 			block_part(k, x, l);
@@ -615,7 +616,7 @@ static void cut_find(struct sums *k, struct sum_lane *l, int64_t *spans, struct 
 		return;
 	if (kind_of(x, 0) == SPUR_SPAN && x->end[0] > *spans)
 		*spans = x->end[0];
-	if (x->end[0] < k->range.to)
+	if (store_before(x->end[0], k->range.to))
 		return;
 	l->cut = true;
 	l->start = x->start[0];
@@ -757,7 +758,7 @@ static bool track_sum(struct sums *k, size_t first, size_t n, bool *cut, struct 
 	k->told_known = false;
 	if (!around_find(k, lanes, n, x))
 		return false;
-	for (size_t i = 0; i < n && k->range.to <= store_facts(k->store).end; i++) {
+	for (size_t i = 0; i < n && !store_before(store_facts(k->store).end, k->range.to); i++) {
 		cut_find(k, &lanes[i], &spans, x);
 		*cut |= lanes[i].cut;
 	}

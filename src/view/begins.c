@@ -1,13 +1,13 @@
 /* How many items begin in a time, and which of them is the longest: what a pixel stands for. */
 #include "view/view.h"
 
-/* Returns the number of the first item of a lane that begins at `t` or later. */
+/* Returns the number of the first item of a lane that is not before `t` (store_before()). */
 static uint64_t first_from(const struct view *v, uint32_t lane, int64_t t)
 {
 	uint64_t n = store_seek(v->store, lane, t);
 	struct store_item i;
 
-	while (store_item(v->store, lane, n, &i) && i.start < t)
+	while (store_item(v->store, lane, n, &i) && store_before(i.start, t))
 		n++;
 	return n;
 }
@@ -37,7 +37,8 @@ bool view_begins(struct view *v, const struct view_request *r, struct view_answe
 	q.to = zero > INT64_MAX - to ? INT64_MAX : zero + to;
 	if (!store_longest(v->store, &q, &longest, 1, &n))
 		return false;
-	first = first_from(v, lane, q.from);
+	first = q.from < INT64_MAX ? first_from(v, lane, q.from)
+				   : store_seek(v->store, lane, q.from);
 	out_printf(&a->out, "{\"count\":%llu,\"longest\":",
 		   (unsigned long long)(first_from(v, lane, q.to) - first));
 	if (n && view_item(v, lane, longest.place.number, &i))

@@ -30,7 +30,7 @@ static void add_lane(const struct view *v, uint32_t lane, const struct view_rang
 	struct store_item item;
 
 	for (uint64_t i = store_seek(v->store, lane, range->from);
-	     store_item(v->store, lane, i, &item) && item.start < range->to; i++) {
+	     store_item(v->store, lane, i, &item) && store_before(item.start, range->to); i++) {
 		if (item.start < range->from)
 			continue;
 		numbers_add(n, value_of(kind, item.value));

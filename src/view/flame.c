@@ -85,7 +85,7 @@ static bool level_next(struct view_flame *f, struct level *l, int64_t until)
 			l->has = store_item(f->view->store, l->lane, l->next, &l->item);
 		if (l->has && view_is_off_cpu(&l->item))
 			l->item.label = 0;
-		if (!l->has || l->item.start >= until)
+		if (!l->has || !store_before(l->item.start, until))
 			return false;
 		if (l->item.marks & STORE_SPAN && l->item.start >= f->range->from)
 			return true;
@@ -166,7 +166,7 @@ static int64_t call_end(const struct store_item *i, int64_t to, int64_t last)
 {
 	const int64_t end = i->start + i->dur;
 
-	if (i->kind == SPUR_SPAN || end < to)
+	if (i->kind == SPUR_SPAN || store_before(end, to))
 		return end;
 	return last > i->start ? last : i->start;
 }
@@ -183,7 +183,7 @@ static void level_enter(const struct view_flame *f, struct level *l, int64_t lim
 	l->until = end < limit ? end : limit;
 	/* A SPAN does not end what is in it. */
 	l->limit = l->is_span ? limit : l->until;
-	l->cut = l->item.marks & STORE_LAST || (!l->is_span && end >= to);
+	l->cut = l->item.marks & STORE_LAST || (!l->is_span && !store_before(end, to));
 }
 
 /* Finds when the rows of the range tell of calls around those that begin in it. */
@@ -351,7 +351,8 @@ static void count_end(struct view_flame *f, const struct level *l, const struct 
 	struct spur_event row;
 
 	if (f->sums && i->kind != SPUR_SPAN && i->kind != SPUR_SWITCH && l->until >= r->from &&
-	    l->until < r->to && store_row(f->view->store, l->lane, l->next - 1, true, &row))
+	    store_before(l->until, r->to) &&
+	    store_row(f->view->store, l->lane, l->next - 1, true, &row))
 		add_end(f, row.cls);
 }
 
@@ -403,7 +404,8 @@ static int64_t spans_end(const struct view_flame *f, const struct level *levels,
 			n = store_seek(f->view->store, levels[d].lane, f->range->to);
 			n -= n != 0;
 		}
-		for (; store_item(f->view->store, levels[d].lane, n, &i) && i.start < f->range->to;
+		for (; store_item(f->view->store, levels[d].lane, n, &i) &&
+		       store_before(i.start, f->range->to);
 		     n++)
 			if (i.start >= f->range->from && i.kind == SPUR_SPAN &&
 			    i.start + i.dur > last)
@@ -480,7 +482,7 @@ static bool add_stacks(struct view_flame *f, uint32_t track)
 	struct store_stack k;
 
 	for (uint64_t i = store_stack_from(s, track, f->range->from);
-	     store_stack(s, i, &k) && k.track == track && k.ts < f->range->to; i++)
+	     store_stack(s, i, &k) && k.track == track && store_before(k.ts, f->range->to); i++)
 		if (!add_stack(f, &k))
 			return false;
 	return true;

@@ -298,11 +298,14 @@ void view_span_place(struct view *v, const struct view_item *i, struct out *o)
 void view_span_command(const struct view *v, const struct view_item *i, struct out *o)
 {
 	struct store_track t = { .tid = -1 };
+	const uint64_t from = (uint64_t)i->item.start - (uint64_t)view_zero(v);
+	const uint64_t until = from + (uint64_t)i->item.dur + 1;
 
 	store_track(v->store, i->info.track, &t);
-	out_printf(o, "spur cat %s --from %lldns --until %lldns", v->path,
-		   (long long)(i->item.start - view_zero(v)),
-		   (long long)(i->item.start - view_zero(v) + i->item.dur + 1));
+	out_printf(o, "spur cat %s --from %lluns", v->path, (unsigned long long)from);
+	/* Nothing comes after the latest of all times. */
+	if (until <= INT64_MAX)
+		out_printf(o, " --until %lluns", (unsigned long long)until);
 	if (t.tid >= 0)
 		out_printf(o, " --tid %lld", (long long)t.tid);
 }

@@ -44,9 +44,12 @@ const LATEST = 2 ** 63 - 1024;
 /** A time of a request, with all its digits. @param {number} t */
 const timeText = (t) => String(BigInt(Math.min(Math.round(t), LATEST)));
 
+/** The end of a range: one at the latest time has no end. @param {number} t */
+const endText = (t) => (t >= LATEST ? String(2n ** 63n - 1n) : timeText(t));
+
 /** @param {Range} r */
 function rangeQuery(r) {
-	return `from=${timeText(r.from)}&to=${timeText(r.to)}` + (r.tracks ? `&tracks=${r.tracks.join(",")}` : "");
+	return `from=${timeText(r.from)}&to=${endText(r.to)}` + (r.tracks ? `&tracks=${r.tracks.join(",")}` : "");
 }
 
 /** @param {SpanRef} s */
@@ -104,11 +107,11 @@ export function remote(token) {
 			: new Float64Array(await (await get(`counter?z=${z}&i=${i}&series=${series}`)).arrayBuffer())),
 		span: (lane, t, dur, number) => json(`span?track=${lane.track}&depth=${lane.depth}&t=${timeText(t)}` +
 			(dur === undefined ? "" : `&dur=${timeText(dur)}`) + (number === undefined ? "" : `&number=${number}`)),
-		begins: (lane, from, to) => json(`begins?track=${lane.track}&depth=${lane.depth}&from=${timeText(Math.max(0, from))}&to=${timeText(Math.max(0, to))}`),
+		begins: (lane, from, to) => json(`begins?track=${lane.track}&depth=${lane.depth}&from=${timeText(Math.max(0, from))}&to=${endText(Math.max(0, to))}`),
 		sums: async (range, by) => parseExact(await (await get(`sums?${rangeQuery(range)}${by ? `&by=${by}` : ""}`)).text()),
 		flame: async (range) => parseExact(await (await get(`flame?${rangeQuery(range)}`)).text()),
 		calls: (range, label) => json(`calls?${rangeQuery(range)}${label < 0 ? "" : `&label=${label}`}`),
-		counters: (range) => json(`counters?from=${timeText(range.from)}&to=${timeText(range.to)}`),
+		counters: (range) => json(`counters?from=${timeText(range.from)}&to=${endText(range.to)}`),
 		find: (query, from, back) => json(`find?q=${encodeURIComponent(query)}` +
 			(from ? `&${spanQuery(from)}` : "") + (back ? "&back=1" : "")),
 		flows: (span) => json(`flows?${spanQuery(span)}`),
