@@ -13,12 +13,16 @@
 
 enum { FRAMES_MAX = 1 << 28, LINE_ROOM = 128 };
 
-enum reason { LOST_ARGS = LOSS_OWN };
+enum reason { LOST_ARGS = LOSS_OWN, LOST_ORDER };
 static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "the format has no arguments: left out" },
+	{ LOSS_DEGRADED, "the format has times in order: moved to the event before" },
 };
 
-/* One event of a profile. */
+/*
+ * One event of a profile. speedscope opens no file in which the times of a profile go back, as they
+ * do where a complete span ends before the call in it does.
+ */
 struct record {
 	int64_t at; /* ns, from write.zero */
 	uint32_t name;
@@ -48,14 +52,18 @@ static int64_t time_of(const struct speedscope *s, int64_t ts)
 	return __builtin_sub_overflow(ts, s->write->zero, &t) ? ts : t;
 }
 
-static bool event_add(struct timeline_lane *l, const struct speedscope *s, uint32_t track,
-		      struct record r)
+static bool event_add(struct timeline_lane *l, const struct speedscope *s,
+		      const struct spur_event *row, struct record r)
 {
-	struct timeline *t = timeline_get(l, track);
+	struct timeline *t = timeline_get(l, row->track);
 
 	if (!t)
 		return false;
-	r.at = time_of(s, r.at);
+	r.at = time_of(s, row->ts);
+	if (r.at < t->last) {
+		r.at = t->last;
+		loss_add(&s->write->loss, LOST_ORDER, row->kind);
+	}
 	if (t->first > r.at)
 		t->first = r.at;
 	return timeline_add(l, t, r.at, &r, sizeof(r));
@@ -74,9 +82,8 @@ static bool speedscope_row(void *lane, const struct spur_event *row, struct out 
 	(void)o;
 	if (row->nargs && l->s->write->wants_args(l->s->write, row->cls))
 		loss_add(&l->s->write->loss, LOST_ARGS, row->kind);
-	return event_add(&l->timelines, l->s, row->track,
-			 (struct record){ .at = row->ts,
-					  .name = off_cpu ? l->s->off_cpu : row->name,
+	return event_add(&l->timelines, l->s, row,
+			 (struct record){ .name = off_cpu ? l->s->off_cpu : row->name,
 					  .cls = off_cpu ? 0 : row->cls,
 					  .opens = true });
 }
@@ -90,9 +97,8 @@ static bool speedscope_end(void *lane, const struct spur_event *row, const struc
 	if (!end->implied && row->nargs && row->kind == SPUR_END_SPAN &&
 	    l->s->write->wants_args(l->s->write, row->cls))
 		loss_add(&l->s->write->loss, LOST_ARGS, row->kind);
-	return event_add(&l->timelines, l->s, row->track,
-			 (struct record){ .at = row->ts,
-					  .name = end->off_cpu ? l->s->off_cpu : end->name,
+	return event_add(&l->timelines, l->s, row,
+			 (struct record){ .name = end->off_cpu ? l->s->off_cpu : end->name,
 					  .cls = end->off_cpu ? 0 : end->cls });
 }
 
