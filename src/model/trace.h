@@ -154,7 +154,7 @@ struct spur_trace {
 	bool tracks_renamed;
 	/*
 	 * Each track ends with its own last row, as each is stored apart, though one feed has the
-	 * rows of all; not of a part of a joined trace.
+	 * rows of all; not where tracks_shared is set, nor of a part of a joined trace.
 	 */
 	bool tracks_apart;
 	/*

@@ -544,6 +544,7 @@ enum spur_status spb_follow_open(struct spb *root, struct spur_error *err)
 	f->files = mem_array(FILES, sizeof(struct grow_file *));
 	t->live = true;
 	t->tops_apart = f->is_dir;
+	t->tracks_apart = true;
 	if (!f->files || !trace_reserve_streams(t, FILES) || !spb_names_open(root))
 		return err_nomem(err);
 	if (!(f->is_dir ? directory_look(f) : file_open(f, t->path)))
