@@ -467,7 +467,10 @@ uint64_t store_doing_at(const struct store *s, uint32_t lane, int64_t t);
 
 /* --- sums --- */
 
-/* Items that begin from `from` to before `to` (store_before()). `lanes` has all lanes of a track, or none of it. */
+/*
+ * Items that begin from `from` to before `to` (store_before()). `lanes` has all lanes of a track,
+ * or none of it.
+ */
 struct store_range {
 	struct store_lanes lanes;
 	int64_t from, to;
