@@ -113,6 +113,8 @@ struct attach_range {
 const struct attach_range *attach_range_at(const struct attach_range *ranges, size_t n,
 					   uint64_t at);
 bool tracees_step_out(struct tracees *s, const struct attach_range *ranges, size_t n);
+/* Blocks all signals but those by which the thread itself says that something went wrong. */
+bool tracee_block_signals(pid_t tid);
 /* False if the thread blocks or ignores SIGTRAP. */
 bool tracee_may_trap(const struct target *t, pid_t tid);
 void tracees_free(struct tracees *s);

@@ -16,7 +16,6 @@ enum {
 	VECTORS_MOST = 16 << 10,
 	AREA = 512 << 10,
 	RED_ZONE = 128,
-	SIGNALS_SIZE = 8,
 	PIECE = 4096,
 	FLAG_DIRECTION = 0x400,
 	BREAKPOINT = 0xCC,
@@ -36,7 +35,7 @@ static bool state_get(pid_t tid, struct remote_state *s)
 	struct iovec vectors = { s->vectors, sizeof(s->vectors) };
 
 	if (os_ptrace(PTRACE_GETREGS, tid, 0, (uintptr_t)&s->regs) != 0 ||
-	    os_ptrace(PTRACE_GETSIGMASK, tid, SIGNALS_SIZE, (uintptr_t)&s->signals) != 0 ||
+	    os_ptrace(PTRACE_GETSIGMASK, tid, sizeof(s->signals), (uintptr_t)&s->signals) != 0 ||
 	    os_ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, (uintptr_t)&vectors) != 0)
 		return false;
 	s->vectors_size = vectors.iov_len;
@@ -48,19 +47,8 @@ static void state_set(pid_t tid, const struct remote_state *s)
 	struct iovec vectors = { (void *)(uintptr_t)s->vectors, s->vectors_size };
 
 	os_ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, (uintptr_t)&vectors);
-	os_ptrace(PTRACE_SETSIGMASK, tid, SIGNALS_SIZE, (uintptr_t)&s->signals);
+	os_ptrace(PTRACE_SETSIGMASK, tid, sizeof(s->signals), (uintptr_t)&s->signals);
 	os_ptrace(PTRACE_SETREGS, tid, 0, (uintptr_t)&s->regs);
-}
-
-/* All but those by which the thread itself says that something went wrong. */
-static bool signals_block(pid_t tid)
-{
-	static const int kept[] = { SIGTRAP, SIGSEGV, SIGBUS, SIGILL, SIGFPE };
-	uint64_t mask = UINT64_MAX;
-
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		mask &= ~(UINT64_C(1) << (kept[i] - 1));
-	return os_ptrace(PTRACE_SETSIGMASK, tid, SIGNALS_SIZE, (uintptr_t)&mask) == 0;
 }
 
 /* --- places --- */
@@ -207,7 +195,7 @@ enum spur_status remote_begin(struct remote *r, struct spur_error *err)
 	r->state = mem_alloc(sizeof(*r->state));
 	if (!r->state)
 		return err_nomem(err);
-	if (!state_get(r->tid, r->state) || !signals_block(r->tid)) {
+	if (!state_get(r->tid, r->state) || !tracee_block_signals(r->tid)) {
 		mem_free(r->state);
 		r->state = NULL;
 		return lost(r, err);

@@ -298,6 +298,16 @@ bool tracee_may_trap(const struct target *t, pid_t tid)
 	return !((target_status(task, "SigBlk", 16) | target_status(task, "SigIgn", 16)) & bit);
 }
 
+bool tracee_block_signals(pid_t tid)
+{
+	static const int kept[] = { SIGTRAP, SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+	uint64_t mask = UINT64_MAX;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		mask &= ~(UINT64_C(1) << (kept[i] - 1));
+	return os_ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), (uintptr_t)&mask) == 0;
+}
+
 /* One instruction. Returns false if the thread has ended. */
 static bool step(struct tracee *t)
 {
@@ -311,29 +321,52 @@ static bool step(struct tracee *t)
 	while (got < 0 && errno == EINTR);
 	if (got < 0 || !WIFSTOPPED(status))
 		return false;
-	/* Another signal is the program's; it gets only one of them. */
+	/* One that cannot be blocked, and is the program's. */
 	if (!(status >> 16) && WSTOPSIG(status) != SIGTRAP)
 		t->signal = WSTOPSIG(status);
 	return true;
 }
 
-bool tracees_step_out(struct tracees *s, const struct attach_range *ranges, size_t n)
+static bool is_inside(pid_t tid, const struct attach_range *ranges, size_t n)
 {
 	struct user_regs_struct r;
 
+	return os_ptrace(PTRACE_GETREGS, tid, 0, (uintptr_t)&r) == 0 &&
+	       attach_range_at(ranges, n, r.rip);
+}
+
+/*
+ * Signals wait meanwhile: a thread that is let go can be given only one. Returns false if the
+ * thread is not out, or has ended; then t->tid is 0.
+ */
+static bool tracee_step_out(const struct tracees *s, struct tracee *t,
+			    const struct attach_range *ranges, size_t n)
+{
+	uint64_t blocked;
+
+	if (!tracee_may_trap(s->target, t->tid) ||
+	    os_ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(blocked), (uintptr_t)&blocked) != 0 ||
+	    !tracee_block_signals(t->tid))
+		return false;
+	for (unsigned i = 0; i < STEPS_MOST && is_inside(t->tid, ranges, n); i++)
+		if (!step(t)) {
+			t->tid = 0;
+			return false;
+		}
+	os_ptrace(PTRACE_SETSIGMASK, t->tid, sizeof(blocked), (uintptr_t)&blocked);
+	return !is_inside(t->tid, ranges, n);
+}
+
+bool tracees_step_out(struct tracees *s, const struct attach_range *ranges, size_t n)
+{
 	for (size_t i = s->count; i-- > 0;) {
 		struct tracee *const t = &s->list[i];
 
-		for (unsigned steps = 0; os_ptrace(PTRACE_GETREGS, t->tid, 0, (uintptr_t)&r) == 0 &&
-					 attach_range_at(ranges, n, r.rip);
-		     steps++) {
-			if (steps == STEPS_MOST || !tracee_may_trap(s->target, t->tid))
-				return false;
-			if (!step(t)) {
-				drop(s, t);
-				break;
-			}
-		}
+		if (!is_inside(t->tid, ranges, n) || tracee_step_out(s, t, ranges, n))
+			continue;
+		if (t->tid)
+			return false;
+		drop(s, t);
 	}
 	return true;
 }
