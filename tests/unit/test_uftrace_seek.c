@@ -180,8 +180,8 @@ static void same_rows(const struct made *m)
 		if (i % 10 && records - count > most)
 			most = records - count;
 	}
-	/* Beside the range: 64 KiB of each task, and what fills a batch. */
-	assert_true(m->holes || most < 2 * ((1 << 16) / RECORD + 600));
+	/* Beside the range, at either end: 64 KiB of each task, and what fills a batch. */
+	assert_true(m->holes || most < 2 * 2 * ((1 << 16) / RECORD + 600));
 	free(all);
 	free(part);
 }

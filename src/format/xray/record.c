@@ -243,6 +243,12 @@ static bool ticks_of_time(const struct xray *x, const struct spur_event *ev, uin
 	return true;
 }
 
+/* SPEC xray/raw-ticks: such a row has none. */
+static bool time_is_estimated(const struct spur_event *ev)
+{
+	return (ev->flags & (SPUR_F_RETIMED | SPUR_F_BACK)) == SPUR_F_RETIMED;
+}
+
 /* Of a record whose ticks are a sum with those before. */
 static bool summed_ticks(struct xray *x, const struct spur_event *ev, uint64_t *ticks)
 {
@@ -250,8 +256,7 @@ static bool summed_ticks(struct xray *x, const struct spur_event *ev, uint64_t *
 	struct cursor *c;
 	bool found;
 
-	/* A time that was estimated. */
-	if ((ev->flags & (SPUR_F_RETIMED | SPUR_F_BACK)) == SPUR_F_RETIMED)
+	if (time_is_estimated(ev))
 		return false;
 	if (ticks_of_time(x, ev, ticks))
 		return true;
@@ -285,7 +290,7 @@ static bool fdr_ticks(struct xray *x, const struct spur_event *ev, const uint8_t
 		return true;
 	case META_CUSTOM:
 	case META_TYPED:
-		if (ev->kind != SPUR_INSTANT)
+		if (ev->kind != SPUR_INSTANT || time_is_estimated(ev))
 			return false;
 		*ticks = load64(p + XRAY_EVENT_AT_TICKS, x->swap);
 		return x->version < 5 || summed_ticks(x, ev, ticks);
