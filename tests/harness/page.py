@@ -297,6 +297,8 @@ def beside(t, label, before, after, tools):
             # Edges are whole 32nds of a pixel, and so is the way by which they are moved.
             if got["begin"]["worst"] >= 2 or got["aligned"]["worst"] >= 4 or got["begin"]["seen"] < 20 or not got["offset"]:
                 raise Wrong("places: %s, %s moved by %s" % (got["begin"], got["aligned"], got["offset"]))
+            if got["left"] >= 0:
+                raise Wrong("expected the second trace to be moved to the left, found %s" % got["left"])
             if got["found"]["sides"] != 2 or got["found"]["seen"] != got["found"]["total"]:
                 raise Wrong("find: %s" % got["found"])
         except (Wrong, json.JSONDecodeError) as e:

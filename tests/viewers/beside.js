@@ -79,6 +79,15 @@ async function main() {
 			}
 			return { seen: seen.length, sides: sides.size, total: (await source.find("main", null, false)).total };
 		});
+		/* As if a span at the first one's begin and a later one of the second had been picked: the second one is moved to the left. */
+		out.left = await page.evaluate(() => {
+			const { chosen, source } = window.spur, later = chosen[1] ? chosen[1].ts : source.offset + 1000;
+			window.spur.chosen = [{ ts: 0 }, { ts: later }];
+			return source.offset - later;
+		});
+		await page.keyboard.press("=");
+		await page.waitForFunction((by) => window.spur.source.offset === by, out.left);
+		await page.waitForFunction(() => document.getElementById("message").textContent.includes("neither shown nor summed up"));
 		if (shot) await page.screenshot({ path: shot });
 		console.log(JSON.stringify(out));
 	} finally {

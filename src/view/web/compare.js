@@ -71,7 +71,8 @@ export async function align(app) {
 	source.offset = a && b ? moved + a.ts - b.ts : 0;
 	if (b) b.ts += source.offset - moved;
 	await changed(app);
-	app.say(a && b ? "Both spans begin at the same time." : "Both traces begin at the same time.");
+	app.say(!a || !b ? "Both traces begin at the same time." : source.offset >= 0 ? "Both spans begin at the same time."
+		: "Both spans begin at the same time. What the second trace has before the first one begins is neither shown nor summed up.");
 }
 
 /** @typedef {{label: import("./types.js").Label, of: Sum}} Mate A function of one trace. */
