@@ -19,7 +19,7 @@ struct reading {
 	uint64_t events, event_hash;
 	bool damaged, samples;
 	bool overwritten; /* payloads are missing: which ones, is guessed from all of a buffer */
-	bool nameless; /* a thread is unknown, and gets a number */
+	bool nameless; /* a thread is unknown or 0, and gets another number */
 	bool estimated; /* times are guessed from what may be wrong */
 	bool forked; /* records are left out that a forked process repeats */
 	struct spur_args args;
@@ -57,7 +57,7 @@ static void read_rows(struct spur_trace *t, struct reading *r)
 	while ((st = spur_next(t, &rows, &n)) == SPUR_OK) {
 		for (size_t i = 0; i < n; i++) {
 			current = rows[i];
-			r->nameless |= spur_track(t, rows[i].track)->tid < 0;
+			r->nameless |= spur_track(t, rows[i].track)->tid <= 0;
 			if (rows[i].kind == SPUR_INSTANT) {
 				r->events++;
 				r->event_hash += hash_row(t, &rows[i], r, true);

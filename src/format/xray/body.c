@@ -573,7 +573,8 @@ static void read_call(struct fdr *r, const uint8_t *p)
 
 /*
  * SPEC xray/custom-event, SPEC xray/typed-event: when it happened, by version. SPEC xray/bad-ticks:
- * ticks of its own that cannot be are those of the record before, and a flag is set.
+ * ticks of its own that cannot be are those of the record before, or of the row before if that is
+ * later, and a flag is set.
  */
 static uint64_t event_ticks(struct fdr *r, const uint8_t *p, uint16_t *flags)
 {
@@ -584,7 +585,7 @@ static uint64_t event_ticks(struct fdr *r, const uint8_t *p, uint16_t *flags)
 			 "event: expected at most %llu ticks, found %llu: not taken",
 			 (unsigned long long)r->xf->tsc_end, (unsigned long long)own);
 		*flags = SPUR_F_RETIMED;
-		return r->th->base;
+		return !r->x->stored && r->th->high > r->th->base ? r->th->high : r->th->base;
 	}
 	if (r->x->version < 5)
 		return own;
