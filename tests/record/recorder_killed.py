@@ -18,6 +18,8 @@ import time
 PR_SET_CHILD_SUBREAPER = 36
 THREADS, CALLS = 2, 12000
 WITHIN = 0.12  # s; the program needs about half of that
+# The leak sanitizer looks from a process of its own, which is killed with the recorder: an orphan that is not the program.
+NO_LEAKS = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
 
 
 def orphan_end():
@@ -82,14 +84,13 @@ def main():
     for trial in range(trials):
         shutil.rmtree("killed.spur", ignore_errors=True)
         p = subprocess.Popen([spur, "record", "-q", "-o", "killed.spur", "-A", "leaf@arg1", program, str(THREADS), str(CALLS)],
-                             env=dict(os.environ, XDG_RUNTIME_DIR=os.path.abspath("run")), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                             env=dict(os.environ, XDG_RUNTIME_DIR=os.path.abspath("run"), ASAN_OPTIONS=NO_LEAKS), stdin=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE)
         time.sleep(random.random() * WITHIN)
         p.send_signal(signal.SIGKILL)
         p.wait()
         code = orphan_end()
         said = p.stderr.read().decode("utf-8", "replace")
-        # The leak sanitizer says so of a thread that is ending.
-        said = re.sub(r"==\d+==Unable to get registers from thread \d+\.\n", "", said)
         p.stderr.close()
         wrong, has_calls = fault(spur, code)
         recorded += has_calls
