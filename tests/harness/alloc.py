@@ -11,7 +11,7 @@ from harness import core
 SECONDS = float(os.environ.get("ALLOC_SECONDS", 0.1))
 TOTAL = 5 * SECONDS
 # Tests whose commands take long, wait for others, or record, which gives another file each time: what they run is tried by the rest.
-SLOW = ("record-", "live", "follow", "async", "progress", "ten-thousand-tasks", "ctf-many-classes", "memory-bounded", "ctf-bombs", "interrupt",
+SLOW = ("record-", "tracing", "live", "follow", "async", "progress", "ten-thousand-tasks", "ctf-many-classes", "memory-bounded", "ctf-bombs", "interrupt",
         "background", "install-deps", "memory-", "copies-exit", "example-", "pager", "ctf-sparse-stream", "ctf-slow-search", "view-", "join-names")
 
 
