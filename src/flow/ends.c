@@ -15,7 +15,7 @@ static bool is_main(const struct ends *e, uint32_t track)
 /* The place of the feed that the track is of, or else of its recording. */
 static uint32_t place_of(const struct ends *e, uint32_t track)
 {
-	if (e->trace->tracks_apart && !e->trace->tracks_shared)
+	if (trace_tracks_end_apart(e->trace))
 		return track + 1;
 	for (int i = 0; i < PARENTS && !is_main(e, track); i++) {
 		const struct spur_track *k = trace_track(e->trace, track);

@@ -48,7 +48,7 @@ bool ends_apart(struct ends *e, const struct spur_event *rows, size_t n);
 /* Returns true if not all tracks end together. */
 static inline bool ends_are_apart(const struct ends *e)
 {
-	return e->trace->tops_apart || e->trace->tracks_apart || e->by_feed;
+	return e->trace->tops_apart || trace_tracks_end_apart(e->trace) || e->by_feed;
 }
 
 /*

@@ -216,6 +216,12 @@ struct spur_trace {
 	struct source *source; /* the open file; NULL for a directory */
 };
 
+/* True if each track ends with its own last row; see tracks_apart. */
+static inline bool trace_tracks_end_apart(const struct spur_trace *t)
+{
+	return t->tracks_apart && !t->tracks_shared;
+}
+
 /*
  * spur_string(), spur_track(), spur_stream() and their counts without the check of `t`, for all
  * floors below src/cli.

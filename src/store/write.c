@@ -286,7 +286,7 @@ struct store_facts growing_facts(const struct store_writer *w)
 	/* The rest is known when all rows are. */
 	if (w->trace->nparts || w->trace->tops_apart)
 		f.facts |= STORE_APART;
-	if (w->trace->tracks_apart && !w->trace->tracks_shared)
+	if (trace_tracks_end_apart(w->trace))
 		f.facts |= STORE_TRACKS_APART;
 	if (f.start > f.end)
 		f.start = f.end = 0;

@@ -578,19 +578,21 @@ static void read_call(struct fdr *r, const uint8_t *p)
  */
 static uint64_t event_ticks(struct fdr *r, const uint8_t *p, uint16_t *flags)
 {
-	const uint64_t own = load64(p + XRAY_EVENT_AT_TICKS, r->x->swap);
+	struct xray_thread *th = r->th;
+	uint64_t own;
 
-	if (r->x->version < 5 && own > r->xf->tsc_end) {
-		diag_add(&r->f->diag, DIAG_DAMAGE, "xray/bad-ticks", r->x->file, r->xf->pos, 0,
-			 "event: expected at most %llu ticks, found %llu: not taken",
-			 (unsigned long long)r->xf->tsc_end, (unsigned long long)own);
-		*flags = SPUR_F_RETIMED;
-		return !r->x->stored && r->th->high > r->th->base ? r->th->high : r->th->base;
+	if (r->x->version >= XRAY_FDR_VERSION) {
+		th->base += (uint64_t)(int64_t)(int32_t)load32(p + XRAY_EVENT_AT_TICKS, r->x->swap);
+		return th->base;
 	}
-	if (r->x->version < 5)
+	own = load64(p + XRAY_EVENT_AT_TICKS, r->x->swap);
+	if (own <= r->xf->tsc_end)
 		return own;
-	r->th->base += (uint64_t)(int64_t)(int32_t)load32(p + XRAY_EVENT_AT_TICKS, r->x->swap);
-	return r->th->base;
+	diag_add(&r->f->diag, DIAG_DAMAGE, "xray/bad-ticks", r->x->file, r->xf->pos, 0,
+		 "event: expected at most %llu ticks, found %llu: not taken",
+		 (unsigned long long)r->xf->tsc_end, (unsigned long long)own);
+	*flags = SPUR_F_RETIMED;
+	return !r->x->stored && th->high > th->base ? th->high : th->base;
 }
 
 /*
